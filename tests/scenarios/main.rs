@@ -8,6 +8,7 @@ mod cgi;
 mod closed;
 mod cluster;
 mod django;
+mod echo;
 mod fastcgi;
 mod faults;
 mod files;

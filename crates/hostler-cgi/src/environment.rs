@@ -3,6 +3,7 @@
 //!
 //! Names are compared without regard to case, as in Apache's tables: `SetEnv foo` and `SetEnv FOO` are one.
 
+use crate::html::escape_html;
 use crate::variable::{MetaVariable as Meta, http_variable, script_name};
 
 /// What a program is told of a request. Everything is borrowed; paths and the URI are decoded.
@@ -251,22 +252,6 @@ fn entry(mut name: Vec<u8>, value: &[u8]) -> Vec<u8> {
     name.push(b'=');
     name.extend(value.iter().take_while(|byte| **byte != 0));
     name
-}
-
-/// Text as it stands in HTML and in the values of its attributes.
-#[must_use]
-pub fn escape_html(text: &[u8]) -> Vec<u8> {
-    let mut escaped = Vec::with_capacity(text.len());
-    for byte in text {
-        match byte {
-            b'<' => escaped.extend_from_slice(b"&lt;"),
-            b'>' => escaped.extend_from_slice(b"&gt;"),
-            b'&' => escaped.extend_from_slice(b"&amp;"),
-            b'"' => escaped.extend_from_slice(b"&quot;"),
-            other => escaped.push(*other),
-        }
-    }
-    escaped
 }
 
 #[cfg(test)]

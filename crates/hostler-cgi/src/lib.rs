@@ -8,6 +8,7 @@ mod arguments;
 pub mod date;
 mod environment;
 mod header;
+mod html;
 mod lines;
 mod nph;
 mod outcome;
@@ -18,8 +19,9 @@ pub mod uwsgi;
 mod variable;
 
 pub use arguments::arguments;
-pub use environment::{Client, Environment, Redirected, Request, Server, escape_html};
+pub use environment::{Client, Environment, Redirected, Request, Server};
 pub use header::{Field, Header, HeaderParser, Note, Progress};
+pub use html::{escape_html, write_html};
 pub use lines::{HeaderError, Limits};
 pub use nph::{NphHeader, NphParser};
 pub use outcome::Outcome;

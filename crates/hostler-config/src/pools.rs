@@ -7,7 +7,7 @@
 mod facts;
 mod used;
 
-pub use facts::{facts, members};
+pub use facts::{facts, members, setup};
 pub use used::{uses, uses_any};
 
 use crate::directives::core::Rlimit;

@@ -27,8 +27,19 @@ pub struct Technique {
     pub phases: Phases,
     /// Its directives.
     pub modules: &'static [&'static Module],
+    /// `Some`: it answers in warm workers and no more, and the front needs no module for it.
+    pub plain: Option<Plain>,
     /// Who answers for a file, for `hostler explain`: `the PSGI application /srv/app.psgi, in a warm worker`.
     pub answers: fn(&DirConfig, file: &str) -> String,
+}
+
+/// What the front has to know of a technique for which it has no module.
+#[derive(Clone, Copy, Debug)]
+pub struct Plain {
+    /// What workers are told of a directory beyond what all engines are, as bytes that only they read.
+    pub directory: fn(&DirConfig) -> Vec<u8>,
+    /// Whether requests are run to their end whose client has gone.
+    pub runs_to_end: bool,
 }
 
 /// An isolation, and who runs programs so.

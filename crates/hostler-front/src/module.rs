@@ -30,6 +30,7 @@ pub(crate) mod logio;
 pub(crate) mod negotiation;
 pub(crate) mod perl;
 pub(crate) mod php;
+pub(crate) mod plain;
 pub(crate) mod proxy;
 pub(crate) mod proxy_fcgi;
 pub(crate) mod proxy_html;

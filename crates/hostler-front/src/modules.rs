@@ -6,8 +6,9 @@ use crate::hook::registry::Module;
 use crate::module::{
     actions, alias, asgi, asis, auth, autoindex, buffer, cern_meta, cgi, charset_lite, core, data, deflate,
     dir, env, expires, ext_filter, fcgid, filter, headers, imagemap, include, info, log_debug, log_forensic,
-    logio, negotiation, perl, php, proxy, proxy_fcgi, proxy_html, ratelimit, remoteip, rewrite, sed, servlet,
-    session, speling, ssl, status, substitute, unique_id, userdir, usertrack, vhost_alias, wsgi, xml2enc,
+    logio, negotiation, perl, php, plain, proxy, proxy_fcgi, proxy_html, ratelimit, remoteip, rewrite, sed,
+    servlet, session, speling, ssl, status, substitute, unique_id, userdir, usertrack, vhost_alias, wsgi,
+    xml2enc,
 };
 
 /// The modules.
@@ -51,6 +52,7 @@ pub(crate) static MODULES: [&Module; 59] = [
     &perl::GUARD,
     &perl::MODULE,
     &php::MODULE,
+    &plain::MODULE,
     &proxy::MODULE,
     &wsgi::MODULE,
     &wsgi::guard::MODULE,

@@ -7,6 +7,7 @@ mod entity;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use hostler_cgi::write_html;
 use memchr::memchr;
 
 pub(crate) use entity::decode_entities;
@@ -75,7 +76,7 @@ impl Coding {
             Coding::Url => escape_bytes(text, is_plain_in_path, out),
             Coding::UrlEncoded => escape_form(text, out),
             Coding::Base64 => out.extend_from_slice(STANDARD.encode(text).as_bytes()),
-            Coding::Entity => escape_html(text, |part| out.extend_from_slice(part)),
+            Coding::Entity => write_html(text, |part| out.extend_from_slice(part)),
         }
     }
 }
@@ -83,28 +84,6 @@ impl Coding {
 /// The part of a value before its first NUL, as a C string ends there.
 pub(crate) fn until_nul(text: &[u8]) -> &[u8] {
     memchr(0, text).map_or(text, |end| &text[..end])
-}
-
-/// Writes text with `<`, `>`, `&` and `"` as entities, in as few parts as possible (`ap_escape_html2`).
-pub fn escape_html(text: &[u8], mut write: impl FnMut(&[u8])) {
-    let mut start = 0;
-    for (at, byte) in text.iter().enumerate() {
-        let entity: &[u8] = match byte {
-            b'<' => b"&lt;",
-            b'>' => b"&gt;",
-            b'&' => b"&amp;",
-            b'"' => b"&quot;",
-            _ => continue,
-        };
-        if start < at {
-            write(&text[start..at]);
-        }
-        write(entity);
-        start = at + 1;
-    }
-    if start < text.len() {
-        write(&text[start..]);
-    }
 }
 
 /// Appends text with a backslash before each byte that a shell might act on (`ap_escape_shell_cmd`).

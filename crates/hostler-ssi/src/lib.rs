@@ -22,7 +22,7 @@ mod size;
 pub mod time;
 mod value;
 
-pub use coding::{escape_html, shell_escape, unescape_url};
+pub use coding::{shell_escape, unescape_url};
 pub use environment::Environment;
 pub use host::{Host, Severity, Zone};
 pub use need::{Answer, FileFact, FileReference, Need, Output, Settings, SizeFormat, Step};

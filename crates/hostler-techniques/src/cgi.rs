@@ -18,6 +18,7 @@ pub static CGI: Technique = Technique {
     )],
     phases: Phases::Response,
     modules: &[],
+    plain: None,
     answers: |dir, _| match CGI.isolation(dir) {
         Isolation::Fork => {
             "a CGI program in Perl, forked from a warm parent for each request (Isolation fork)".to_owned()

@@ -17,6 +17,9 @@ pub static TECHNIQUES: &[&Technique] = &[
     &hostler_php_technique::PHP,
     &hostler_python_technique::WSGI,
     &hostler_python_technique::ASGI,
+    // What the tests try the whole way with; programs that are released have no such row.
+    #[cfg(debug_assertions)]
+    &hostler_echo_technique::ECHO,
 ];
 
 /// To be called once in a process, before a configuration is read; again does no harm.
@@ -36,8 +39,8 @@ mod tests {
         assert_eq!(install(), Ok(()));
         assert_eq!(install(), Ok(()));
         let names: Vec<_> = technique::all().iter().map(|row| row.name).collect();
-        assert_eq!(names, ["cgi", "fcgid", "perl", "psgi", "php", "wsgi", "asgi"]);
+        assert_eq!(names, ["cgi", "fcgid", "perl", "psgi", "php", "wsgi", "asgi", "echo"]);
         let engines: Vec<_> = technique::engines().iter().map(|engine| engine.name).collect();
-        assert_eq!(engines, ["perl", "php", "python"]);
+        assert_eq!(engines, ["echo", "perl", "php", "python"]);
     }
 }

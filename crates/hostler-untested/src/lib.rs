@@ -4,6 +4,9 @@
 //!
 //! For tests only, of every layer; so it has no dependencies.
 
+pub mod http;
+pub mod wait;
+
 use std::fmt::Display;
 use std::fs::OpenOptions;
 use std::io::{Read, Write};

@@ -1,7 +1,27 @@
 //! What a pool's parent process is told of the virtual hosts in it.
 
+use super::{limits, settings};
 use crate::{Config, Server};
-use hostler_wire::engine::ServerFacts;
+use hostler_wire::engine::{ServerFacts, Setup};
+
+/// What the parent of a pool is told whatever its engine is, and the members of the pool: `servers` are indexes in
+/// [`Config::servers`], `log` the module in whose name their programs log. Left for the engine: [`Setup::own`]; for the
+/// caller, who knows the site and the product's name: [`Setup::title`] and [`ServerFacts::software`].
+#[must_use]
+pub fn setup<'a>(config: &'a Config, servers: &[u32], one_shot: bool, log: &str) -> (Setup, Vec<&'a Server>) {
+    let pool: Vec<&Server> =
+        servers.iter().filter_map(|id| Some(&**config.servers.get(*id as usize)?)).collect();
+    let first = pool.first().copied().unwrap_or(config.main());
+    let setup = Setup {
+        server_root: config.facts.server_root.clone(),
+        servers: members(config, &pool).map(|(place, server)| facts(config, server, place, log)).collect(),
+        one_shot,
+        max_requests: settings(first).max_requests,
+        cpu: limits(first).cpu,
+        ..Setup::default()
+    };
+    (setup, pool)
+}
 
 /// The main server first, whether or not it is a member: programs may ask for it. Each has its place for a number
 /// ([`super::Share::place`]).

@@ -39,6 +39,7 @@ const PERL: Technique = Technique {
     refused: &[(Isolation::Exec, "are not started for each request")],
     phases: Phases::All,
     modules: &[&perl::MODULE, &perl::LOADING, &perl::TELLING, &perl::CALLING],
+    plain: None,
     answers: NOBODY,
 };
 
@@ -53,6 +54,7 @@ const CGI: Technique = Technique {
     refused: &[(Isolation::Persistent, "end after one request")],
     phases: Phases::Response,
     modules: &[],
+    plain: None,
     answers: NOBODY,
 };
 

@@ -54,7 +54,7 @@ pub(crate) async fn send_file(request: &mut Request) -> Result<Body, Halt> {
 }
 
 /// The handler's name.
-fn name_of(request: &Request) -> Bytes {
+pub(crate) fn name_of(request: &Request) -> Bytes {
     request.resource.handler.clone().or_else(|| by_type(request)).unwrap_or(Bytes::from_static(DEFAULT))
 }
 

@@ -13,6 +13,7 @@ use crate::io::body::Body;
 use crate::request::Request;
 use crate::request::flow::{Continue, Flow, Halt, Outcome};
 use hostler_config::directives::reach;
+use hostler_config::technique;
 use std::sync::OnceLock;
 
 /// A hook, and whose it is.
@@ -124,7 +125,15 @@ impl Plan {
                 handler.names.iter().any(of_scheme)
             }
         };
-        self.handlers().find(|handler| is_named(handler) && (handler.when)(request))
+        let handler = self.handlers().find(|handler| is_named(handler) && (handler.when)(request));
+        handler.or_else(|| self.handler_of_row(name))
+    }
+
+    /// Who answers for a technique without a module.
+    fn handler_of_row(&self, name: &[u8]) -> Option<&'static Handler> {
+        technique::of_handler(name).filter(|row| row.plain.is_some())?;
+        let modules: &'static [&'static Module] = self.modules;
+        modules.iter().find_map(|module| module.rows.as_ref())
     }
 
     /// The filters for answers that configurations name.

@@ -184,6 +184,8 @@ pub(crate) struct Module {
     pub(crate) name: &'static str,
     pub(crate) hooks: &'static [Hook],
     pub(crate) handlers: &'static [Handler],
+    /// Answers for handlers of techniques that no module answers for ([`hostler_config::technique::Plain`]).
+    pub(crate) rows: Option<Handler>,
     pub(crate) filters: &'static [Filter],
     pub(crate) outputs: &'static [Output],
     pub(crate) inputs: &'static [Input],
@@ -213,6 +215,7 @@ impl Module {
             name,
             hooks: &[],
             handlers: &[],
+            rows: None,
             filters: &[],
             outputs: &[],
             inputs: &[],

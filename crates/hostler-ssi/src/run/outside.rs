@@ -5,13 +5,13 @@
 
 use super::scene::{Printable, Scene, Unknown};
 use super::{Flow, Pending};
-use crate::coding::escape_html;
 use crate::host::{Host, Severity, Zone};
 use crate::need::{Answer, FileFact, FileReference, Output, SizeFormat};
 use crate::path::relative;
 use crate::program::{ExecAction, FileAction, IncludeAction};
 use crate::size::{abbreviated_size, size_with_commas};
 use crate::value::Value;
+use hostler_cgi::write_html;
 
 impl<H: Host + ?Sized, O: Output + ?Sized> Scene<'_, H, O> {
     /// Includes each in turn. After a failure `virtual` is passed over, and only now `onerror` counts;
@@ -159,9 +159,9 @@ impl<H: Host + ?Sized, O: Output + ?Sized> Scene<'_, H, O> {
     fn executed(&mut self, answer: Answer) -> bool {
         if let Answer::Location(url) = &answer {
             self.out.text(b"<a href=\"");
-            escape_html(url, |part| self.out.text(part));
+            write_html(url, |part| self.out.text(part));
             self.out.text(b"\">");
-            escape_html(url, |part| self.out.text(part));
+            write_html(url, |part| self.out.text(part));
             self.out.text(b"</a>");
         } else if let Some(reason) = failure(answer) {
             let target = std::mem::take(&mut self.state.target);

@@ -1,11 +1,12 @@
 //! Elements that need nothing from outside: `config`, `echo`, `set`, `printenv`.
 
 use super::scene::{Lookup, Printable, Scene, Unknown};
-use crate::coding::{Coding, Codings, escape_html};
+use crate::coding::{Coding, Codings};
 use crate::host::Host;
 use crate::need::{Output, SizeFormat};
 use crate::program::{ConfigAction, EchoAction, SetAction};
 use crate::value::Value;
+use hostler_cgi::write_html;
 
 impl<H: Host + ?Sized, O: Output + ?Sized> Scene<'_, H, O> {
     pub(super) fn config(&mut self, actions: &[ConfigAction]) {
@@ -94,7 +95,7 @@ impl<H: Host + ?Sized, O: Output + ?Sized> Scene<'_, H, O> {
             match encoding.list.as_slice() {
                 [] => return show(self.out, &value),
                 [Coding::Entity] => {
-                    escape_html(&value, |part| self.out.text(part));
+                    write_html(&value, |part| self.out.text(part));
                     return false;
                 }
                 _ => {}
@@ -162,9 +163,9 @@ impl<H: Host + ?Sized, O: Output + ?Sized> Scene<'_, H, O> {
     pub(super) fn printenv(&mut self) {
         let out = &mut *self.out;
         self.host.each_variable(&self.state.settings.time_format, &mut |name, value| {
-            escape_html(name, |part| out.text(part));
+            write_html(name, |part| out.text(part));
             out.text(b"=");
-            escape_html(value, |part| out.text(part));
+            write_html(value, |part| out.text(part));
             out.text(b"\n");
         });
     }

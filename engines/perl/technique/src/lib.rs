@@ -49,6 +49,7 @@ pub static PERL: Technique = Technique {
     refused: REFUSED,
     phases: Phases::All,
     modules: &[&perl::MODULE, &perl::LOADING, &perl::TELLING, &perl::CALLING],
+    plain: None,
     answers: |dir, _| {
         let functions = dir.perl.handlers.of(Phase::Response).join(", ");
         let functions = if functions.is_empty() { "no PerlResponseHandler".to_owned() } else { functions };
@@ -65,6 +66,7 @@ pub static PSGI: Technique = Technique {
     refused: REFUSED,
     phases: Phases::Response,
     modules: &[&psgi::MODULE],
+    plain: None,
     answers: |dir, file| {
         let app = dir.part(&psgi::DIR).app.as_deref().unwrap_or(file);
         format!("the PSGI application {app}, in a warm worker")

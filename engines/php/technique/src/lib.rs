@@ -37,5 +37,6 @@ pub static PHP: Technique = Technique {
     )],
     phases: Phases::Response,
     modules: &[&php::MODULE],
+    plain: None,
     answers: |_, file| format!("PHP, in a warm worker: {file}"),
 };

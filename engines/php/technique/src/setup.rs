@@ -35,33 +35,17 @@ fn in_sections<'a>(sections: &'a [Arc<Section>], all: &mut Vec<(&'a str, &'a str
     sections.iter().for_each(|section| in_dir(&section.conf, all));
 }
 
-/// What the parent of a pool is told before it forks workers.
-///
-/// `servers` are indexes in [`Config::servers`]. Left for the caller, who knows the site and the product's name:
-/// [`Setup::title`] and [`hostler_wire::engine::ServerFacts::software`].
+/// What the parent of a pool is told before it forks workers ([`pools::setup`]).
 #[must_use]
 pub(crate) fn setup(config: &Config, servers: &[u32], one_shot: bool) -> Setup {
-    let members: Vec<&Server> =
-        servers.iter().filter_map(|id| Some(&**config.servers.get(*id as usize)?)).collect();
+    let (mut setup, members) = pools::setup(config, servers, one_shot, LOG);
     let first = members.first().copied().unwrap_or(config.main());
-    let mut own = Vec::new();
     let modules = MODULES.map(str::to_owned).to_vec();
     let ini = first.conf.php.ini.as_deref().map(str::to_owned);
-    let facts: Vec<ServerFacts> = pools::members(config, &members)
-        .map(|(place, server)| pools::facts(config, server, place, LOG))
-        .collect();
     let warm =
         members.iter().flat_map(|server| warm(server, &pools::facts(config, server, 0, LOG))).collect();
-    frames::Setup { ini, modules, warm }.encode(&mut Encoder(&mut own));
-    Setup {
-        server_root: config.facts.server_root.clone(),
-        servers: facts,
-        one_shot,
-        max_requests: pools::settings(first).max_requests,
-        cpu: pools::limits(first).cpu,
-        own,
-        ..Setup::default()
-    }
+    frames::Setup { ini, modules, warm }.encode(&mut Encoder(&mut setup.own));
+    setup
 }
 
 /// `PHPWarm`: the virtual host's document root, and scripts below it.

@@ -17,6 +17,7 @@ pub use parts::{
 pub use setup::server_name;
 
 use hostler_config::directives::pool::Isolation;
+use hostler_config::pools;
 use hostler_config::technique::{Engine, Groups, Phases, Technique, Via};
 use hostler_python_frames::{self as frames, handler};
 
@@ -33,7 +34,7 @@ pub static ENGINE: Engine = Engine {
     stands_alone: |main, own| setup::differs(main, own),
     has_say: |_| false,
     has_say_in_server: |server| !server.part(&SERVER).aliases.is_empty(),
-    setup: |config, servers, _, one_shot| setup::setup(config, servers, one_shot),
+    setup: |config, servers, _, one_shot| pools::setup(config, servers, one_shot, LOG).0,
     groups: Some(&Groups {
         setup: setup::of_group,
         environment: setup::environment,
@@ -55,6 +56,7 @@ pub static WSGI: Technique = Technique {
     )],
     phases: Phases::Response,
     modules: &[&MODULE, &refused::MODULE],
+    plain: None,
     answers: |dir, file| {
         let callable = dir.part(&DIR).callable.as_deref().unwrap_or(parts::CALLABLE);
         format!("the WSGI application {callable} of {file}, in a warm worker")
@@ -81,6 +83,7 @@ pub static ASGI: Technique = Technique {
     ],
     phases: Phases::Response,
     modules: &[&asgi::MODULE],
+    plain: None,
     answers: |dir, _| match &dir.part(&asgi::DIR).app {
         Some(app) => format!("the ASGI application {}, in warm workers of its own", app.said),
         None => "no ASGI application: ASGIApp is missing".to_owned(),

@@ -2,7 +2,7 @@
 
 use crate::groups::{self, Group, plain};
 use crate::parts::{CALLABLE, Daemon, Matcher, SERVER};
-use crate::{DIR, LOG, Where};
+use crate::{DIR, Where};
 use hostler_config::pools;
 use hostler_config::technique::{Sizes, Variables};
 use hostler_config::{Config, Merge as _, Pattern, Section, Server};
@@ -17,27 +17,6 @@ pub(crate) fn differs(main: &Server, server: &Server) -> bool {
         || main.python_path != own.python_path
         || main.interpreter != own.interpreter
         || main.preload != own.preload
-}
-
-/// What the parent of a pool is told, but for what is its group's ([`of_group`]).
-///
-/// `servers` are indexes in [`Config::servers`]. Left for the caller, who knows the site and the product's name:
-/// [`Setup::title`] and [`hostler_wire::engine::ServerFacts::software`].
-#[must_use]
-pub(crate) fn setup(config: &Config, servers: &[u32], one_shot: bool) -> Setup {
-    let members: Vec<&Server> =
-        servers.iter().filter_map(|id| Some(&**config.servers.get(*id as usize)?)).collect();
-    let first = members.first().copied().unwrap_or(config.main());
-    Setup {
-        server_root: config.facts.server_root.clone(),
-        servers: pools::members(config, &members)
-            .map(|(place, server)| pools::facts(config, server, place, LOG))
-            .collect(),
-        one_shot,
-        max_requests: pools::settings(first).max_requests,
-        cpu: pools::limits(first).cpu,
-        ..Setup::default()
-    }
 }
 
 /// The first virtual host of a pool, and the process group, if there is a named one.

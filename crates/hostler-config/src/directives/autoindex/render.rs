@@ -7,7 +7,8 @@ use super::sort::sort;
 use super::{Dir, IndexOption, Key, View, Width, table};
 use crate::directives::alias::escape_path;
 use crate::directives::log_config::Zone;
-use hostler_ssi::{abbreviated_size, escape_html, time};
+use hostler_cgi::write_html;
+use hostler_ssi::{abbreviated_size, time};
 
 /// What is needed to write any part of a page.
 pub(super) struct Page<'a> {
@@ -58,7 +59,7 @@ impl Page<'_> {
 
     /// Text as HTML.
     pub(super) fn html(&mut self, text: &[u8]) {
-        escape_html(text, |part| self.out.extend_from_slice(part));
+        write_html(text, |part| self.out.extend_from_slice(part));
     }
 
     pub(super) fn spaces(&mut self, count: usize) {

@@ -4,8 +4,9 @@ use super::Dir;
 use super::options::{IndexOption, OptionSet};
 use crate::directives::alias::push_escaped_path;
 use crate::{Args, Command};
+use hostler_cgi::write_html;
 use hostler_expr::{GlobMode, glob_matches};
-use hostler_ssi::{escape_html, unescape_url};
+use hostler_ssi::unescape_url;
 
 /// What entries are sorted by.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -146,7 +147,7 @@ impl View {
             let mut escaped = Vec::new();
             push_escaped_path(pattern, &mut escaped);
             self.kept.extend_from_slice(b";P=");
-            escape_html(&escaped, |part| self.kept.extend_from_slice(part));
+            write_html(&escaped, |part| self.kept.extend_from_slice(part));
         }
     }
 }
