@@ -143,6 +143,7 @@ fn judge(
 
 fn observe(server: &Server, case: &Case) -> Observation {
     let tree = &server.tree;
+    // Time: the case says so, of what goes by seconds in Apache.
     thread::sleep(Duration::from_millis(case.request.after_ms));
     for name in &case.request.remove {
         let _ = fs::remove_file(tree.root.join(name));
@@ -151,6 +152,7 @@ fn observe(server: &Server, case: &Case) -> Observation {
         let _ = tree.write(name, file);
     }
     if !case.request.write.is_empty() || !case.request.remove.is_empty() {
+        // Time: nothing tells that a server has noticed that files have changed.
         thread::sleep(Duration::from_millis(50));
     }
     let access_log = tree.root.join("logs").join(case.expect.log_file.as_deref().unwrap_or("access.log"));
@@ -219,9 +221,11 @@ fn logged(server: &Server, path: &Path, before: u64, expect: &Expect, pattern: O
     if let Some(pattern) = pattern {
         let deadline = Instant::now() + LOGGED_WITHIN;
         while Instant::now() < deadline && check::matches(pattern, &read()) == Ok(false) {
+            // Time: looks again.
             thread::sleep(Duration::from_millis(10));
         }
     } else if expect.no_log.is_some() {
+        // Time: that nothing is logged meanwhile is what is tested.
         thread::sleep(NOT_LOGGED_FOR);
     }
     read()

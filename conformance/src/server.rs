@@ -162,6 +162,7 @@ impl Server {
                 let errors = fs::read_to_string(self.tree.root.join("logs/error.log")).unwrap_or_default();
                 return Err(format!("{kind:?} does not start on {subject}: {ended:?}\n{printed}{errors}"));
             }
+            // Time: looks again.
             thread::sleep(Duration::from_millis(10));
         }
     }
@@ -174,6 +175,7 @@ impl Drop for Server {
         let _ = rustix::process::kill_process(group, Signal::TERM);
         let deadline = Instant::now() + STOPPED_WITHIN;
         while matches!(self.child.try_wait(), Ok(None)) && Instant::now() < deadline {
+            // Time: looks again.
             thread::sleep(Duration::from_millis(10));
         }
         let _ = kill_process_group(group, Signal::KILL);

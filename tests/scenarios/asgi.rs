@@ -4,9 +4,9 @@ mod frameworks;
 mod versions;
 pub(crate) mod websocket;
 
-use hostler_tests::{Server, Site};
+use hostler_tests::{Server, Site, await_that};
 use std::fs;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// The interpreter that is taken where nothing is said.
 macro_rules! needs_python {
@@ -35,15 +35,6 @@ fn site(text: &str, config: &str) -> Site {
 /// The ErrorLog, once this stands in it.
 fn log_when(server: &Server, text: &str) -> String {
     server.await_error(text)
-}
-
-/// Waits for what comes by itself.
-fn await_it(what: &str, mut is_so: impl FnMut() -> bool) {
-    let deadline = Instant::now() + Duration::from_secs(20);
-    while !is_so() {
-        assert!(Instant::now() < deadline, "{what} does not come");
-        std::thread::sleep(Duration::from_millis(20));
-    }
 }
 
 #[test]
@@ -148,10 +139,11 @@ async def app(scope, receive, send):
     let mut slow = server.connect();
     slow.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
     let sent = || server.get("/sent").text().parse::<u64>().unwrap();
-    await_it("the first of it", || sent() > 0);
+    await_that("the first of it", || sent() > 0);
     let mut last = 0;
-    await_it("its halt", || {
+    await_that("its halt", || {
         let now = sent();
+        // Time: it stands still if nothing more is sent in it.
         std::thread::sleep(Duration::from_millis(200));
         now == std::mem::replace(&mut last, now)
     });
@@ -249,7 +241,7 @@ fn workers_are_as_many_as_is_said() {
         "async def app(scope, receive, send):\n    time.sleep(0.05)\n    await say(send, os.getpid())\n";
     let server = site(text, "<Location />\nASGIApp app/app.py workers=3\n</Location>\n").start();
     let mut pids = std::collections::HashSet::new();
-    await_it("the third worker", || {
+    await_that("the third worker", || {
         let clients: Vec<_> = (0..12)
             .map(|_| {
                 let mut client = server.connect();
@@ -312,7 +304,7 @@ fn an_application_has_a_lifespan_whose_state_requests_find() {
     server.signal(rustix::process::Signal::TERM);
     server.await_end();
     let done = server.site().path("app/cleaned-up");
-    await_it("what is done at the end", || done.exists());
+    await_that("what is done at the end", || done.exists());
 }
 
 #[test]
@@ -420,7 +412,7 @@ async def app(scope, receive, send):
     log_when(&server, "its event loop stands still for 2 s");
     // Where it stands.
     log_when(&server, "app.py\", line");
-    await_it("another worker", || {
+    await_that("another worker", || {
         let answer = server.get("/");
         answer.status == 200 && answer.text() != second
     });
@@ -433,7 +425,7 @@ fn an_application_that_is_written_anew_takes_the_place_of_the_old_one() {
     assert_eq!(server.get("/").text(), "old");
     let text = format!("{ANSWER}async def app(scope, receive, send):\n    await say(send, 'brand new')\n");
     fs::write(server.site().path("app/app.py"), text).unwrap();
-    await_it("the new one", || server.get("/").text() == "brand new");
+    await_that("the new one", || server.get("/").text() == "brand new");
 }
 
 #[test]

@@ -71,6 +71,7 @@ fn an_engine_of_another_build_is_refused_at_once_with_its_cause() {
         let begin = Instant::now();
         let answer = server.get("/w/hello");
         assert_eq!(answer.status, 503, "{}", answer.text());
+        // Time: it is refused, and not waited for.
         assert!(begin.elapsed() < AT_ONCE, "{:?}", begin.elapsed());
     }
     let line = error_with(&server, "the engine is of build");
@@ -90,6 +91,7 @@ fn a_site_process_of_another_build_is_refused_at_once_with_its_cause() {
     let server = site.start();
     let begin = Instant::now();
     assert_eq!(server.get("/x").status, 503);
+    // Time: it is refused, and not waited for.
     assert!(begin.elapsed() < AT_ONCE, "{:?}", begin.elapsed());
     let line = error_with(&server, "hostler-site is of build");
     assert!(line.contains("hostler-front of build"), "{line}");

@@ -1,10 +1,9 @@
 //! CGI programs that behave as badly as programs do: each gets a clear answer with its cause, hurts nobody else,
 //! and leaves nothing behind. (What well-behaved ones get and may say is compared with Apache in `conformance/`.)
 
-use hostler_tests::{Response, SITE_UID, Server, Site, needs_root};
+use hostler_tests::{Response, SITE_UID, Server, Site, await_that, needs_root, until};
 use std::fs;
 use std::path::Path;
-use std::thread;
 use std::time::{Duration, Instant};
 
 /// A site with one program, `/x.cgi`, which may write into the folder `../tmp`.
@@ -34,23 +33,25 @@ fn post(server: &Server, body: &[u8]) -> Response {
     server.request(&request)
 }
 
-/// Whether a process of the group that the script has written to `../tmp/group` is left after a while.
-fn is_left(server: &Server) -> bool {
-    let group = fs::read_to_string(server.site().path("tmp/group")).expect("the script has begun");
+/// The group that the script has written to `../tmp/group`.
+fn group(server: &Server) -> String {
+    until("the script has begun", || {
+        let text = fs::read_to_string(server.site().path("tmp/group")).unwrap_or_default();
+        text.ends_with('\n').then(|| text.trim().to_owned())
+    })
+}
+
+/// Waits until no process of that group is left.
+fn await_nobody(server: &Server) {
+    let group = group(server);
     let member = |process: &Path| {
         let stat = fs::read_to_string(process.join("stat")).unwrap_or_default();
         let mut fields = stat.rsplit(") ").next().unwrap_or_default().split(' ');
-        fields.next().is_some_and(|state| state != "Z") && fields.nth(1) == Some(group.trim())
+        fields.next().is_some_and(|state| state != "Z") && fields.nth(1) == Some(&group)
     };
-    let deadline = Instant::now() + Duration::from_secs(6);
-    while Instant::now() < deadline {
-        let mut processes = fs::read_dir("/proc").expect("proc").flatten();
-        if !processes.any(|process| member(&process.path())) {
-            return false;
-        }
-        thread::sleep(Duration::from_millis(20));
-    }
-    true
+    await_that("its processes end", || {
+        !fs::read_dir("/proc").expect("proc").flatten().any(|process| member(&process.path()))
+    });
 }
 
 #[test]
@@ -159,7 +160,7 @@ fn a_flood_on_stderr_is_logged_and_blocks_nothing() {
 fn a_silent_program_is_ended_with_its_whole_group() {
     let (server, answer) = run("echo $$ >../tmp/group; trap '' TERM; sleep 600 & sleep 600; sleep 600");
     assert_eq!(answer.status, 504);
-    assert!(!is_left(&server));
+    await_nobody(&server);
 }
 
 #[test]
@@ -168,9 +169,9 @@ fn a_program_ends_when_its_client_goes_away() {
         program("echo $$ >../tmp/group; printf '\\n'; sleep 600 & while :; do echo more; done").start();
     let mut client = server.connect();
     client.send("GET /x.cgi HTTP/1.1\r\nHost: localhost\r\n\r\n");
-    thread::sleep(Duration::from_millis(300));
+    let _ = group(&server);
     drop(client);
-    assert!(!is_left(&server));
+    await_nobody(&server);
 }
 
 #[test]
@@ -180,9 +181,9 @@ fn a_program_that_says_nothing_ends_when_its_client_goes_away() {
         let server = program_with(&script, 60).start();
         let mut client = server.connect();
         client.send("GET /x.cgi HTTP/1.1\r\nHost: localhost\r\n\r\n");
-        thread::sleep(Duration::from_millis(300));
+        let _ = group(&server);
         drop(client);
-        assert!(!is_left(&server), "{before}");
+        await_nobody(&server);
     }
 }
 
@@ -215,6 +216,7 @@ fn a_daemon_that_holds_the_output_does_not_hold_the_answer() {
     let start = Instant::now();
     let (server, answer) = run("echo $$ >../tmp/group; sleep 20 & printf '\\nend'");
     assert_eq!((answer.text(), answer.truncated), ("end".into(), false));
+    // Time: the daemon would hold it for twenty seconds.
     assert!(start.elapsed() < Duration::from_secs(10));
     drop(server);
 }
@@ -223,11 +225,7 @@ fn a_daemon_that_holds_the_output_does_not_hold_the_answer() {
 fn a_program_may_work_on_after_its_answer() {
     let (server, answer) = run("printf '\\nend'; exec >&- 2>&-; sleep 1; echo done >../tmp/done");
     assert_eq!(answer.text(), "end");
-    let deadline = Instant::now() + Duration::from_secs(10);
-    while !server.site().path("tmp/done").exists() {
-        assert!(Instant::now() < deadline, "it was ended");
-        thread::sleep(Duration::from_millis(20));
-    }
+    await_that("what it does after its answer", || server.site().path("tmp/done").exists());
 }
 
 #[test]

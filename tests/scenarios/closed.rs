@@ -92,7 +92,7 @@ fn a_program_s_source_comes_by_no_way() {
         );
     let server = site.start();
     for name in names() {
-        // Twice: what the short way remembers must not be this.
+        // Twice: what the fast path remembers must not be this.
         for _ in 0..2 {
             let answer = server.get(&format!("/{name}"));
             assert_eq!((answer.status, answer.text().contains("secret")), (403, false), "{name}");

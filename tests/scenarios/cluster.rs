@@ -1,13 +1,12 @@
 //! Programs on several machines, as `examples/cluster` has them: here each machine is an address of the loopback network.
 
-use hostler_tests::{Server, Site, is_root, needs_program};
+use hostler_tests::{Server, Site, await_that, is_root, needs_program};
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::SeqCst};
 use std::thread;
-use std::time::{Duration, Instant};
 
 fn example() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/cluster")
@@ -29,11 +28,7 @@ fn free(address: &str) -> String {
 }
 
 fn listens(address: &str) {
-    let deadline = Instant::now() + Duration::from_secs(20);
-    while TcpStream::connect(address).is_err() {
-        assert!(Instant::now() < deadline, "nobody listens at {address}");
-        thread::sleep(Duration::from_millis(10));
-    }
+    await_that(&format!("somebody listens at {address}"), || TcpStream::connect(address).is_ok());
 }
 
 /// Debian's package of tools has the server, which is another name of the same program.
@@ -125,10 +120,7 @@ fn a_machine_that_goes_takes_only_the_request_that_had_begun_there() {
             });
         }
         let reach = |count: u32| {
-            let deadline = Instant::now() + Duration::from_secs(60);
-            while asked.load(SeqCst) < count && Instant::now() < deadline {
-                thread::sleep(Duration::from_millis(5));
-            }
+            await_that("so many requests", || asked.load(SeqCst) >= count);
         };
         reach(60);
         // A program serves one request at a time.

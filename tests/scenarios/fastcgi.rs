@@ -2,7 +2,7 @@
 //! its cause, and hurts nobody else. (What well-behaved ones are told and may say is compared with Apache in
 //! `conformance/`.)
 
-use hostler_tests::{SITE_UID, Server, Site, hostler, is_root, needs_program, needs_root};
+use hostler_tests::{SITE_UID, Server, Site, await_that, hostler, is_root, needs_program, needs_root};
 use std::collections::BTreeSet;
 use std::fs::{self, Permissions};
 use std::io::{Read, Write};
@@ -11,7 +11,6 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread;
-use std::time::{Duration, Instant};
 
 /// FastCGI in Perl.
 macro_rules! needs_fcgi {
@@ -65,14 +64,6 @@ fn told(server: &Server) -> (u32, u32) {
     (words.next().expect("a process"), words.next().expect("a count"))
 }
 
-fn until(what: &str, is_so: impl Fn() -> bool) {
-    let deadline = Instant::now() + Duration::from_secs(20);
-    while !is_so() {
-        assert!(Instant::now() < deadline, "never {what}");
-        thread::sleep(Duration::from_millis(20));
-    }
-}
-
 fn runs(pid: u32) -> bool {
     Path::new(&format!("/proc/{pid}/cmdline")).exists()
 }
@@ -91,7 +82,7 @@ fn one_process_serves_request_after_request_as_the_site_s_user() {
         assert!(server.get("/a.fcgi").text().ends_with(&format!(" {SITE_UID}")));
     }
     drop(server);
-    until("ended with the server", || !runs(pid));
+    await_that("ended with the server", || !runs(pid));
 }
 
 #[test]
@@ -146,7 +137,7 @@ fn processes_have_their_number_of_requests_and_their_time() {
     assert_eq!(counts, [1, 2, 3, 1, 2, 3, 1]);
     let server = managed("FcgidIdleTimeout 1\nFcgidMinProcessesPerClass 0");
     let (pid, _) = told(&server);
-    until("ended when idle", || !runs(pid));
+    await_that("ended when idle", || !runs(pid));
     assert_eq!(told(&server).1, 1);
     let server = managed("FcgidBusyTimeout 1\nFcgidIOTimeout 20");
     assert_eq!(server.get("/a.fcgi?hang").status, 500);
@@ -166,7 +157,7 @@ fn a_script_that_is_replaced_is_run_by_new_processes() {
     fs::write(&new, PROGRAM.replace("++$count", "100 + ++$count")).expect("a file");
     fs::set_permissions(&new, Permissions::from_mode(0o755)).expect("a mode");
     fs::rename(&new, &path).expect("in its place");
-    until("the new one", || told(&server).1 > 100);
+    await_that("the new one", || told(&server).1 > 100);
     assert!(told(&server).0 != pid);
 }
 
@@ -384,7 +375,7 @@ fn debian_s_configuration_of_php_fpm_works_and_leaks_nothing_when_it_is_down() {
     assert!(!server.get("/a.php").text().contains("PHP_SAPI"));
     let fpm = Command::new(program).args(["-n", "-F", "-y"]).arg(pool).stderr(Stdio::null()).spawn();
     let _fpm = Fpm(fpm.expect("php-fpm"));
-    until("php-fpm listens", || server.get("/a.php").status == 200);
+    await_that("php-fpm listens", || server.get("/a.php").status == 200);
     let answer = server.get_with("/a.php/more", "Host: a\r\nAuthorization: Basic YTpi\r\n");
     assert_eq!(answer.text(), format!("fpm-fcgi {root}/htdocs/a.php /more - Basic YTpi"));
     assert_eq!(answer.field("X-Own"), Some("b"));

@@ -30,6 +30,7 @@ fn an_answer_that_is_known_already_closes_where_it_should() {
     let site = Site::new().file("htdocs/said", "said").file("lib/C.pm", module);
     let server = site.config("PerlSwitches -I@ROOT@/lib").config(config).start();
     // A young file's answer is not remembered.
+    // Time: the file has to grow older.
     std::thread::sleep(Duration::from_secs(3));
     for target in ["/said", "/c"] {
         for _ in 0..3 {

@@ -282,6 +282,7 @@ fn check(rows: &[Row]) {
             continue;
         }
         let answer = get(&server, number);
+        // Time: no server may hold a request for as long as it likes.
         assert!(since.elapsed() < Duration::from_secs(15), "{what}");
         let is_whole = answer.status == 200 && !answer.truncated && answer.text().starts_with("hello");
         match gets {
@@ -333,6 +334,7 @@ fn a_slow_server_holds_nobody_else_up() {
     let slow = thread::spawn(move || {
         let (mut stream, _) = listener.accept().expect("a connection");
         for byte in b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi" {
+            // Time: this server is slow.
             thread::sleep(Duration::from_millis(25));
             if stream.write_all(&[*byte]).is_err() {
                 return;

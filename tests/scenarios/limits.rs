@@ -133,6 +133,7 @@ fn who_takes_the_site_s_memory_is_ended_and_the_cause_is_named() {
     assert_eq!(get(&server, "bert", "/w/pid"), (200, neighbour));
     assert_eq!(group.read(&server, ANNA, "memory.max"), (150 << 20).to_string());
     // Another death is not explained by it once that is over.
+    // Time: a death is explained by what was reached within the last seconds.
     std::thread::sleep(std::time::Duration::from_secs(3));
     let mut half = server.connect();
     half.send(b"GET /w/breaks HTTP/1.1\r\nHost: anna.test\r\nConnection: close\r\n\r\n");

@@ -1,24 +1,21 @@
 //! Access logs and error logs: what is in them, where they go, and that nothing about them fails a request.
 
-use hostler_tests::{Server, Site};
+use hostler_tests::{Server, Site, await_that, until};
 use rustix::process::Signal;
 use std::fs;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Waits until a log has at least so many lines, and returns them, sorted: each thread of the front writes its own, and
 /// those of requests one after the other may change places.
 pub(crate) fn await_lines(server: &Server, log: &str, count: usize) -> String {
-    let deadline = Instant::now() + Duration::from_secs(10);
-    loop {
+    let text = until("the log's lines", || {
         let text = fs::read_to_string(server.site().path(log)).unwrap_or_default();
-        if text.lines().count() >= count || Instant::now() > deadline {
-            let mut lines: Vec<_> = text.split_inclusive('\n').collect();
-            lines.sort_unstable();
-            return lines.concat();
-        }
-        thread::sleep(Duration::from_millis(5));
-    }
+        (text.lines().count() >= count).then_some(text)
+    });
+    let mut lines: Vec<_> = text.split_inclusive('\n').collect();
+    lines.sort_unstable();
+    lines.concat()
 }
 
 #[test]
@@ -166,14 +163,12 @@ fn a_program_takes_the_lines_of_a_piped_log() {
 #[test]
 fn a_log_that_takes_no_lines_fails_no_request() {
     let server = Site::new().config("CustomLog \"|/bin/true\" \"%U\"").file("htdocs/a", "a").start();
+    // Time: nothing tells that the program has ended; where it has not yet, less is tested.
     thread::sleep(Duration::from_millis(100));
     for _ in 0..3 {
         assert_eq!(server.get("/a").text(), "a");
     }
-    let deadline = Instant::now() + Duration::from_secs(10);
-    while !server.console().contains("the log program |/bin/true ended") && Instant::now() < deadline {
-        thread::sleep(Duration::from_millis(10));
-    }
+    await_that("the program's end", || server.console().contains("the log program |/bin/true ended"));
     assert!(server.console().contains("(exit status: 0); it is started again in"), "{}", server.console());
 }
 
@@ -210,6 +205,7 @@ fn rules_about_browsers_hold_for_files_from_memory() {
     let config = "BrowserMatch ^Odd odd\nCustomLog logs/odd.log \"%U %{User-Agent}i\" env=odd";
     let server = Site::new().config(config).file("htdocs/a", "a").start();
     // A young file's answer isn't remembered.
+    // Time: the file has to grow older.
     thread::sleep(Duration::from_secs(3));
     for agent in ["Even", "Even", "Odd/1", "Odd/2", "Even", "Odd/2"] {
         assert_eq!(server.get_with("/a", &format!("Host: localhost\r\nUser-Agent: {agent}\r\n")).text(), "a");
@@ -226,16 +222,12 @@ fn a_reload_takes_up_a_moved_log_file() {
     assert!(await_lines(&server, "logs/access.log", 1).contains("/a"));
     fs::rename(server.site().path("logs/access.log"), server.site().path("logs/access.log.1")).unwrap();
     server.signal(Signal::HUP);
-    let deadline = Instant::now() + Duration::from_secs(10);
-    while !server.site().path("logs/access.log").exists() && Instant::now() < deadline {
-        thread::sleep(Duration::from_millis(10));
-    }
+    await_that("the new file", || server.site().path("logs/access.log").exists());
     // The old generation may still accept until the new one has reported ready.
-    while !server.access_log().contains("/b") && Instant::now() < deadline {
+    await_that("the new generation's line", || {
         assert_eq!(server.get("/b").status, 200);
-        thread::sleep(Duration::from_millis(20));
-    }
-    assert!(server.access_log().contains("/b"), "{}", server.console());
+        server.access_log().contains("/b")
+    });
 }
 
 #[test]

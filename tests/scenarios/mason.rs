@@ -102,6 +102,7 @@ fn a_changed_component_is_seen_and_a_broken_one_says_why() {
     let broken = server.get("/broken.html").text();
     assert!(broken.contains("syntax error") && broken.contains("broken.html"), "{broken}");
     assert_eq!(server.get("/index.html").status, 200);
+    // Time: Mason goes by the second in which a file was written.
     std::thread::sleep(Duration::from_millis(1100));
     std::fs::write(server.site().path("htdocs/index.html"), "<p>rewritten</p>\n").expect("the component");
     assert!(server.get("/index.html").text().contains("rewritten"));
@@ -148,6 +149,7 @@ fn reload_takes_a_changed_module() {
     let reload = "PerlModule Apache2::Reload\nPerlInitHandler Apache2::Reload\nPerlSetVar ReloadAll Off\nPerlSetVar ReloadModules \"Said\"";
     let server = site.config(TALKS).config("PerlModule T").config(reload).start();
     assert_eq!(server.get("/t").text(), "first", "{}", server.error_log());
+    // Time: Apache2::Reload goes by the second in which a file was written.
     std::thread::sleep(Duration::from_millis(1100));
     std::fs::write(server.site().path("lib/Said.pm"), "package Said; sub what { 'second' } 1;\n")
         .expect("the module");

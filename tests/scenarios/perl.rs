@@ -1,7 +1,7 @@
 //! Perl in warm workers, seen from outside: handlers, Registry scripts, all phases, and what happens when programs
 //! misbehave. (What well-behaved ones get and may say is compared with Apache in `conformance/`.)
 
-use hostler_tests::{Connection, Response, Server, Site};
+use hostler_tests::{Connection, Response, Server, Site, await_that};
 use std::time::{Duration, Instant};
 
 /// Functions for every phase; `/t/NAME` answers with `T::NAME`.
@@ -183,6 +183,7 @@ fn a_large_answer_waits_for_a_slow_reader() {
     let server = site("").start();
     let mut connection = server.connect();
     connection.send("GET /t/big HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
+    // Time: the reader is slow.
     std::thread::sleep(Duration::from_millis(700));
     let answer = connection.response();
     assert_eq!((answer.status, answer.body.len(), answer.truncated), (200, 1600 * 65_536, false));
@@ -362,11 +363,9 @@ fn log_and_cleanup_run_for_every_kind_of_answer() {
     }
     let _ = server.await_error("CLEANED /t/hello");
     let count = |text: &str| server.error_log().matches(text).count();
-    let deadline = Instant::now() + Duration::from_secs(5);
-    while (count("LOGGED /t/hello 200"), count("LOGGED /static.txt 200")) != (3, 3) {
-        assert!(Instant::now() < deadline, "{}", server.error_log());
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    await_that("that all are logged", || {
+        (count("LOGGED /t/hello 200"), count("LOGGED /static.txt 200")) == (3, 3)
+    });
 }
 
 #[test]
@@ -390,6 +389,7 @@ fn registry_scripts_run_are_recompiled_and_heal() {
     assert_eq!(server.get("/perl/x.pl").text(), "one");
     let write = |text: &str| {
         // A second's grain of time must not decide.
+        // Time: as the line above says.
         std::thread::sleep(Duration::from_millis(1100));
         std::fs::write(&path, text).expect("the script");
     };
@@ -412,6 +412,7 @@ fn a_client_that_leaves_frees_its_worker() {
     drop(connection);
     let begin = Instant::now();
     assert_eq!(server.get("/t/hello").text(), "Hello");
+    // Time: the worker would be free after Timeout, 20 seconds.
     assert!(begin.elapsed() < Duration::from_secs(10));
 }
 

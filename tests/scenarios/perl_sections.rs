@@ -1,7 +1,7 @@
 //! `<Perl>` sections and files that build configuration: who runs them, and what they can't do. (What they build is compared with
 //! Apache in `conformance/cases/perl-sections.toml`.)
 
-use hostler_tests::{SITE_UID, Site, hostler, is_root};
+use hostler_tests::{SITE_UID, Site, await_that, hostler, is_root};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -55,17 +55,10 @@ fn a_reload_runs_sections_again_and_a_bad_one_leaves_the_old_configuration() {
     assert_eq!(made().as_deref(), Some("first"));
     std::fs::write(server.site().path("lib/Made.pm"), module("'second'")).expect("the module");
     server.signal(rustix::process::Signal::HUP);
-    let deadline = Instant::now() + Duration::from_secs(20);
-    while made().as_deref() != Some("second") {
-        assert!(Instant::now() < deadline, "no new configuration:\n{}", server.console());
-        std::thread::sleep(Duration::from_millis(50));
-    }
+    await_that("the new configuration", || made().as_deref() == Some("second"));
     std::fs::write(server.site().path("lib/Made.pm"), module("die 'broken'")).expect("the module");
     server.signal(rustix::process::Signal::HUP);
-    while !server.console().contains("broken at") {
-        assert!(Instant::now() < deadline, "nothing is told:\n{}", server.console());
-        std::thread::sleep(Duration::from_millis(50));
-    }
+    await_that("that it is broken", || server.console().contains("broken at"));
     assert_eq!(made().as_deref(), Some("second"));
 }
 
@@ -87,6 +80,7 @@ fn endless_code_is_ended_with_all_that_it_has_started() {
     let began = Instant::now();
     let printed = refusal(&format!("<Perl>\n$Alias = system('sleep {mark} &');\n1 while 1;\n</Perl>\n"));
     assert!(printed.contains("its code was ended: it took longer than 10 seconds"), "{printed}");
+    // Time: its ten seconds are what is tested.
     assert!(began.elapsed() < Duration::from_secs(25), "{:?}", began.elapsed());
     let left = Command::new("pgrep").args(["-f", &format!("^sleep {mark}$")]).output().expect("pgrep");
     assert!(left.stdout.is_empty(), "it still runs");

@@ -1,6 +1,6 @@
 //! PSGI applications: Plack's own table of cases for servers, and what the table does not have.
 
-use hostler_tests::{Server, Site, needs_program};
+use hostler_tests::{Server, Site, await_that, needs_program};
 use std::fmt::Write as _;
 use std::process::Command;
 
@@ -212,8 +212,7 @@ fn a_changed_application_is_loaded_anew() {
     let server = mounted(&text("one"));
     assert_eq!(server.get("/").text(), "one");
     std::fs::write(server.site().path("app.psgi"), text("another")).expect("written");
-    std::thread::sleep(std::time::Duration::from_millis(1100));
-    assert_eq!(server.get("/").text(), "another");
+    await_that("the changed application", || server.get("/").text() == "another");
 }
 
 #[test]
@@ -223,8 +222,7 @@ fn an_application_that_cannot_be_loaded_says_why_and_heals() {
     let _ = server.await_error("app.psgi");
     let good = "sub { [200, ['Content-Type', 'text/plain'], ['well']] }";
     std::fs::write(server.site().path("app.psgi"), good).expect("written");
-    std::thread::sleep(std::time::Duration::from_millis(1100));
-    assert_eq!(server.get("/").text(), "well");
+    await_that("the mended application", || server.get("/").text() == "well");
 }
 
 /// Says how often it was loaded by whom, and what it loaded it as; `$$` of the moment of loading tells a parent's.
@@ -264,8 +262,7 @@ fn a_preloaded_application_that_is_broken_fails_alone_and_a_changed_one_is_loade
     assert!(server.error_log().contains("not this one"), "{}", server.error_log());
     std::fs::write(server.site().path("app.psgi"), PRELOADED.replace("first", "second, longer"))
         .expect("a file");
-    std::thread::sleep(std::time::Duration::from_millis(1100));
-    assert_eq!(server.get("/").text(), "own 1 second, longer");
+    await_that("the changed application", || server.get("/").text() == "own 1 second, longer");
 }
 
 #[test]

@@ -1,11 +1,10 @@
 //! What the README shows is run: its configuration, and each of its commands.
 
-use hostler_tests::{Site, hostler, is_root};
+use hostler_tests::{Site, hostler, is_root, until};
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
 
 /// The README's text between a line ```` ```LANGUAGE ```` and the end of that block, the first one that contains
 /// `text`.
@@ -124,18 +123,12 @@ fn what_can_be_served_without_a_configuration_is() {
 
 /// The whole answer to a request for `/`, once the server is there.
 fn fetch(port: u16) -> String {
-    let deadline = Instant::now() + Duration::from_secs(20);
-    loop {
-        if let Ok(mut connection) = TcpStream::connect(("127.0.0.1", port)) {
-            let request = "GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
-            connection.write_all(request.as_bytes()).expect("the server reads");
-            let mut answer = String::new();
-            connection.read_to_string(&mut answer).expect("the server answers");
-            return answer;
-        }
-        assert!(Instant::now() < deadline, "nobody listens on port {port}");
-        std::thread::sleep(Duration::from_millis(50));
-    }
+    let mut connection = until("somebody listens", || TcpStream::connect(("127.0.0.1", port)).ok());
+    let request = "GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
+    connection.write_all(request.as_bytes()).expect("the server reads");
+    let mut answer = String::new();
+    connection.read_to_string(&mut answer).expect("the server answers");
+    answer
 }
 
 /// A server that ends with the test.

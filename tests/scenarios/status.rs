@@ -114,6 +114,7 @@ fn watches_until_the_server_ends() {
     let mut watch = Command::new(hostler());
     watch.arg("status").arg("-f").arg(file).args(["--watch", "1"]).stdout(Stdio::piped());
     let watch = watch.spawn().expect("hostler runs");
+    // Time: it is to have looked more than once, and looks each second.
     std::thread::sleep(std::time::Duration::from_millis(2500));
     server.signal(rustix::process::Signal::TERM);
     server.await_end();

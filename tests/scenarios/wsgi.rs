@@ -1,12 +1,12 @@
 //! WSGI applications in the site's own Python, configured as mod_wsgi is. What one request is told and may answer is in
 //! `conformance/cases/wsgi.toml`, beside mod_wsgi itself; here are processes.
 
-use hostler_tests::{Server, Site, needs_program};
+use hostler_tests::{Server, Site, await_that, needs_program};
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 use std::thread::sleep;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// The interpreter that is taken where nothing is said.
 macro_rules! needs_python {
@@ -32,15 +32,6 @@ fn site(text: &str, config: &str) -> Site {
 }
 
 const PID: &str = "def application(environ, start_response):\n    return say(start_response, os.getpid())\n";
-
-/// Waits for what comes by itself.
-fn await_it(what: &str, mut is_so: impl FnMut() -> bool) {
-    let deadline = Instant::now() + Duration::from_secs(20);
-    while !is_so() {
-        assert!(Instant::now() < deadline, "{what} does not come");
-        sleep(Duration::from_millis(20));
-    }
-}
 
 /// Makes a virtual environment of the system's Python, without packages.
 fn venv(site: &Site, name: &str) {
@@ -84,7 +75,7 @@ fn a_script_that_is_written_anew_takes_the_place_of_the_old_one() {
     let text =
         "def application(environ, start_response):\n    return say(start_response, 'new %d' % os.getpid())\n";
     fs::write(&file, format!("{ANSWER}{text}")).unwrap();
-    await_it("the new script", || server.get("/").text().starts_with("new "));
+    await_that("the new script", || server.get("/").text().starts_with("new "));
     // All of the application is new, not only the script: it is another process, of another parent.
     assert_ne!(server.get("/").text(), format!("new {before}"));
     assert!(!server.error_log().contains("unasked"), "{}", server.error_log());
@@ -97,6 +88,7 @@ fn a_script_stays_as_it_is_where_that_is_said() {
     let before = pid(&server, "/");
     fs::write(server.site().path("app/app.wsgi"), "x = 1\n# another length").unwrap();
     // The front looks at files anew when the kernel tells it that they have changed.
+    // Time: that nothing changes meanwhile is what is tested.
     sleep(Duration::from_millis(300));
     assert_eq!(pid(&server, "/"), before);
 }
@@ -232,7 +224,7 @@ fn threads_of_a_program_go_on_between_requests() {
                 started[0].start()\n    return say(start_response, count)\n";
     let server = site(text, "MaxRequestWorkers 1\n").start();
     let _ = server.get("/");
-    await_it("a count", || server.get("/").text().parse::<u32>().is_ok_and(|count| count > 20));
+    await_that("a count", || server.get("/").text().parse::<u32>().is_ok_and(|count| count > 20));
 }
 
 #[test]

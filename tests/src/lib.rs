@@ -19,6 +19,7 @@ mod server;
 mod site;
 
 pub use hostler_untested::untested;
+pub use hostler_untested::wait::{await_that, until};
 
 pub use client::{Connection, Response};
 pub use server::{Server, hostler, is_root};

@@ -139,6 +139,7 @@ impl Server {
             if TcpStream::connect((Ipv4Addr::LOCALHOST, self.port)).is_ok() {
                 return Ok(());
             }
+            // Time: looks again.
             std::thread::sleep(PAUSE);
         }
         Err(format!("{}{}(not listening in time)", self.console(), self.error_log()))
@@ -169,6 +170,7 @@ fn await_some<T>(mut look: impl FnMut() -> Option<T>) -> Option<T> {
         if Instant::now() > deadline {
             return None;
         }
+        // Time: looks again.
         std::thread::sleep(PAUSE);
     }
 }

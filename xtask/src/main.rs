@@ -17,6 +17,7 @@ mod sizes;
 mod source;
 mod survey;
 mod test;
+mod time;
 
 use anyhow::Result;
 use clap::{Parser, Subcommand};

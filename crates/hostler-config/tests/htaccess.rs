@@ -229,6 +229,7 @@ fn floods_end_soon() {
     ] {
         let _ = parse(text.as_bytes(), &all);
     }
+    // Time: what is not stopped takes hours.
     assert!(began.elapsed().as_secs() < 60);
 }
 

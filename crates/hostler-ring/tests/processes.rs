@@ -62,6 +62,7 @@ fn serve(conversation: &mut worker::Conversation) {
     conversation.publish();
     if kind != ECHO {
         while !conversation.is_abandoned() {
+            // Time: looks again until it is told.
             std::thread::sleep(Duration::from_millis(1));
         }
     }
@@ -132,6 +133,7 @@ impl Pair {
             if channel.sleep() {
                 self.park(PATIENCE);
             }
+            // Time: patience.
             assert!(start.elapsed() < PATIENCE, "no answer");
         }
         bytes
@@ -141,6 +143,7 @@ impl Pair {
     fn exchange(&self, channel: &mut front::Channel, mut rest: &[u8], length: usize) -> Vec<u8> {
         let (start, mut bytes) = (Instant::now(), Vec::new());
         while bytes.len() < length {
+            // Time: patience.
             assert!(start.elapsed() < PATIENCE, "{} of {length} bytes", bytes.len());
             let written = channel.write(rest);
             rest = &rest[written..];
@@ -169,7 +172,9 @@ fn request(kind: u8, body: &[u8]) -> Vec<u8> {
 fn until(what: &str, mut holds: impl FnMut() -> bool) {
     let start = Instant::now();
     while !holds() {
+        // Time: patience.
         assert!(start.elapsed() < PATIENCE, "{what}");
+        // Time: looks again.
         std::thread::sleep(Duration::from_millis(1));
     }
 }
@@ -241,6 +246,7 @@ fn a_worker_killed_in_its_sleep_is_woken_in_vain() {
     let mut channel = pair.memory.channel(0);
     channel.offer(0, &request(ECHO, b"warm"));
     assert_eq!(pair.exchange(&mut channel, b"", 4), b"warm");
+    // Time: nothing tells that another process has fallen asleep; where it has not yet, less is tested.
     std::thread::sleep(Duration::from_millis(20));
     pair.kill();
     for _ in 0..3 {

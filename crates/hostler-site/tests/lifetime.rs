@@ -30,6 +30,7 @@ fn soon(condition: impl Fn() -> bool) -> bool {
         if condition() {
             return true;
         }
+        // Time: looks again.
         std::thread::sleep(Duration::from_millis(5));
     }
     false
@@ -94,6 +95,7 @@ fn who_ignores_the_polite_signal_is_killed() {
     let start = Instant::now();
     site.send(&ToSite::Kill { id: started.id }, &[]);
     assert_eq!(site.exit_of(started.id), Exit::Signal(9));
+    // Time: the three seconds between the two signals are what is tested.
     assert!((2900..6000).contains(&start.elapsed().as_millis()), "{:?}", start.elapsed());
     text(started.stdout);
 }

@@ -36,6 +36,7 @@ fn exists(pid: u32) -> bool {
 fn soon(condition: impl Fn() -> bool) -> bool {
     let start = Instant::now();
     while start.elapsed() < PATIENCE && !condition() {
+        // Time: looks again.
         std::thread::sleep(Duration::from_millis(5));
     }
     condition()

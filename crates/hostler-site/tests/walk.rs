@@ -378,6 +378,7 @@ fn an_answer_larger_than_the_sockets_buffer_arrives_whole() {
             &[],
         );
     }
+    // Time: nobody reads meanwhile: the answers have to wait for room.
     std::thread::sleep(Duration::from_millis(300));
     for expected in ids {
         match site.receive().0 {

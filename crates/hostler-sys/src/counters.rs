@@ -134,6 +134,7 @@ mod tests {
         let status = std::process::Command::new("sh").arg("-c").arg(enter).status().unwrap();
         let counts = counters.map(|counter| counter.and_then(|counter| counter.read()));
         while own.remove(&name).is_err() {
+            // Time: looks again; the kernel tells nobody that a group is empty.
             std::thread::sleep(std::time::Duration::from_millis(5));
         }
         assert!(status.success());

@@ -264,6 +264,7 @@ mod tests {
                 assert_eq!(wait(word(&theirs), 0, Some(Duration::from_secs(20))), WaitResult::Woken);
             }
         });
+        // Time: nothing tells that the other thread sleeps; where it does not yet, less is tested.
         std::thread::sleep(Duration::from_millis(20));
         word(&ours).store(1, Ordering::SeqCst);
         wake(word(&ours));
@@ -280,12 +281,13 @@ mod tests {
     }
 
     #[test]
-    fn a_bell_never_blocks_who_hushes_or_rings_it() {
+    fn a_bell_never_blocks_who_silences_or_rings_it() {
         let bell = bell().unwrap();
         // SAFETY: plain system calls on a descriptor that is open.
         unsafe { libc::fcntl(bell.as_raw_fd(), libc::F_SETFL, 0) };
         let start = Instant::now();
         assert!(!clear(&bell), "blocking now, and yet it returns");
+        // Time: whoever blocks there blocks for ever.
         assert!(start.elapsed() < Duration::from_secs(1));
     }
 }

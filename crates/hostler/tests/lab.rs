@@ -67,6 +67,7 @@ fn an_interrupted_run_leaves_a_report_of_what_there_was() {
     let out = folder.path().join("run");
     let Some(mut command) = nginx("500", &out) else { return };
     let child = command.spawn().unwrap();
+    // Time: the lab takes seconds to warm up, and is to be interrupted while it measures.
     std::thread::sleep(Duration::from_secs(6));
     let interrupted = Command::new("kill").arg("-INT").arg(child.id().to_string()).status().unwrap();
     assert!(interrupted.success());

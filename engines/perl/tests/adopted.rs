@@ -24,7 +24,9 @@ fn exists(pid: u32) -> bool {
 fn await_that(what: &str, done: impl Fn() -> bool) {
     let start = Instant::now();
     while !done() {
+        // Time: patience.
         assert!(start.elapsed() < LONG, "waited in vain: {what}");
+        // Time: looks again.
         std::thread::sleep(Duration::from_millis(5));
     }
 }

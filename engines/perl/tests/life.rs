@@ -80,6 +80,7 @@ fn workers_are_named_and_confined() {
     let worker = engine.fork();
     let deadline = Instant::now() + LONG;
     while !command_line(worker.pid).ends_with("worker") && Instant::now() < deadline {
+        // Time: looks again.
         std::thread::sleep(Duration::from_millis(5));
     }
     assert_eq!(command_line(worker.pid), "hostler-perl: test worker");
@@ -190,6 +191,7 @@ fn workers_end_with_their_parent() {
     let deadline = Instant::now() + LONG;
     while !command_line(worker.pid).is_empty() {
         assert!(Instant::now() < deadline, "the worker lives on");
+        // Time: looks again.
         std::thread::sleep(Duration::from_millis(10));
     }
 }

@@ -315,6 +315,7 @@ fn a_preface_may_come_in_pieces_and_its_beginning_costs_nothing() {
     assert_eq!(server.get("/x").text(), "x");
     let front = process::front(&server);
     let before = waits(front);
+    // Time: what the front does in it is counted.
     std::thread::sleep(std::time::Duration::from_secs(1));
     // Looking at each of them fifty times in a second took thousands.
     assert!(waits(front) < before + 1000, "{} waits in a second", waits(front) - before);

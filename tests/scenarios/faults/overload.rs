@@ -32,6 +32,7 @@ fn more_connections_than_there_may_be_take_no_more_descriptors() {
     // The oldest silent ones have been closed for it.
     assert_eq!(waiting.response().text(), "x");
     let busy = process::ticks(front);
+    // Time: what the front does in it is counted.
     std::thread::sleep(Duration::from_secs(1));
     assert!(descriptors(front) + 10 < MOST as usize, "nothing is left for files and programs");
     assert_eq!(server.error_log(), "", "that is no error");

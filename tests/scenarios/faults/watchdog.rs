@@ -5,7 +5,6 @@ use hostler_tests::Server;
 use rustix::process::Signal;
 use std::fs;
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
 
 /// Stops one thread of another process for good, as a thread is that waits for something that never comes. Prints a line
 /// when it stands.
@@ -58,22 +57,13 @@ fn stop(server: &Server, thread: u32) -> Result<Stopper, String> {
     if line == "it stands\n" { Ok(stopper) } else { Err("this user may not trace the front".into()) }
 }
 
-/// The master takes its time to be sure, and the machine may be busy.
-fn await_long(what: &str, mut holds: impl FnMut() -> bool) {
-    let patience = Instant::now() + Duration::from_secs(90);
-    while !holds() {
-        assert!(Instant::now() < patience, "waited in vain: {what}");
-        std::thread::sleep(Duration::from_millis(50));
-    }
-}
-
 #[test]
 fn a_front_that_is_stopped_is_replaced() {
     let server = site_with(&[]).start();
     assert_eq!(server.get("/x").text(), "x");
     let front = process::front(&server);
     process::kill(front, Signal::STOP);
-    await_long("it is killed", || !process::runs(front));
+    await_that("it is killed", || !process::runs(front));
     assert_eq!(server.get("/x").text(), "x");
     assert!(server.console().contains("it has given no sign of life"), "{}", server.console());
 }
@@ -95,11 +85,11 @@ fn a_thread_that_stands_still_costs_only_a_generation() {
         Ok(stopper) => stopper,
         Err(why) => return hostler_tests::skipped(module_path!(), &why),
     };
-    await_long("a new generation serves", || server.console().contains("generation 2 serves"));
+    await_that("a new generation serves", || server.console().contains("generation 2 serves"));
     let said = format!("thread {thread} of the front of generation 1 (pid {front}) stands still");
     assert!(server.console().contains(&said), "{}", server.console());
     // As long as it listens, the old front may have taken connections with the thread that stands.
-    await_long("the old front is gone", || !process::runs(front));
+    await_that("the old front is gone", || !process::runs(front));
     drop(stopper);
     await_that("all is served", || server.get("/x").text() == "x");
 }

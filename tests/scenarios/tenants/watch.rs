@@ -53,6 +53,7 @@ impl Watch {
                 }
                 seen.memory = seen.memory.max(process::resident(front));
                 count.fetch_add(1, SeqCst);
+                // Time: between two requests of a visitor.
                 std::thread::sleep(PAUSE);
             }
             seen.times.sort_unstable();
@@ -65,6 +66,7 @@ impl Watch {
     pub(crate) fn finish_after(self, more: usize) -> Seen {
         let enough = self.asked.load(SeqCst) + more;
         while self.asked.load(SeqCst) < enough {
+            // Time: looks again.
             std::thread::sleep(PAUSE);
         }
         self.ends.store(true, SeqCst);

@@ -149,6 +149,7 @@ fn an_answer_without_end_leaves_others_their_turn() {
         for stream in streams {
             let _ = stream.shutdown(std::net::Shutdown::Both);
         }
+        // Time: between two rounds of the attack.
         thread::sleep(Duration::from_millis(1));
     });
 }

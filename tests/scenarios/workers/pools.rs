@@ -78,7 +78,7 @@ fn refused_requests_keep_their_connection_and_each_tells_its_own_id() {
     let log = "CustomLog logs/ids.log \"%>s %L\"";
     let server =
         pool(&format!("MaxRequestWorkers 1\nHostlerQueueLength 1\nKeepAliveTimeout 60\n{log}")).start();
-    // A URL that the short way knows, and one that it does not.
+    // A URL that the fast path knows, and one that it does not.
     assert_eq!(server.get("/w/hello").text(), "hello");
     await_idle(&server, 1);
     thread::scope(|scope| {
@@ -133,6 +133,7 @@ fn who_waits_too_long_gets_503() {
     let late: Vec<_> = answers.iter().filter(|answer| answer.status == 503).collect();
     assert_eq!(late.len(), 2);
     assert!(late.iter().all(|answer| answer.field("Retry-After").is_some()));
+    // Time: all three one after the other would take twelve seconds.
     assert!(begin.elapsed() < Duration::from_secs(8));
     let _ = server.await_error("all workers were busy for too long");
     assert_eq!(metric(&server, "hostler_pool_errors_total", "QueueTimeout"), 2);

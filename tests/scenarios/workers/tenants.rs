@@ -44,6 +44,7 @@ fn pools_that_are_unused_for_longest_give_way_when_memory_is_short() {
     let pids: Vec<String> = (0..6)
         .map(|host| {
             let pid = pid(&server, host);
+            // Time: which pool was used last is to be plain.
             std::thread::sleep(std::time::Duration::from_millis(50));
             pid
         })

@@ -243,7 +243,9 @@ fn a_contestant_that_ends_by_itself_is_noticed() {
         if let Some(died) = running.died() {
             break died;
         }
+        // Time: patience.
         assert!(begin.elapsed() < Duration::from_secs(5), "nobody noticed");
+        // Time: looks again.
         std::thread::sleep(Duration::from_millis(5));
     };
     assert!(died.contains("signal: 9") && died.contains("server.conf"), "{died}");

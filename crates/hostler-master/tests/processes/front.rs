@@ -29,11 +29,13 @@ pub(crate) fn main() -> ExitCode {
     let control = inherited(3).unwrap();
     let (behave, listeners, mut logs, known) = receive(&control);
     match behave.as_str() {
+        // Time: it hangs until it is killed.
         "hang" => std::thread::sleep(std::time::Duration::from_secs(60)),
         "crash" => return ExitCode::from(9),
         "crash-after-ready" => {
             send(control.as_fd(), &FromFront::Ready.encode(), &[], Wait::Yes).unwrap();
             // A front that dies with its first word still unread counts as never ready.
+            // Time: nothing tells that the master has read it.
             std::thread::sleep(std::time::Duration::from_millis(20));
             return ExitCode::from(9);
         }

@@ -46,6 +46,7 @@ pub(crate) fn main(directory: &str) -> ExitCode {
             ["drain-timeout", seconds] => master.drain_timeout_secs = seconds.parse().unwrap(),
             ["timeout", ms] => master.ready_timeout_ms = ms.parse().unwrap(),
             ["exit", status] => return ExitCode::from(status.parse::<u8>().unwrap()),
+            // Time: it hangs until it is killed.
             ["hang"] => std::thread::sleep(std::time::Duration::from_secs(60)),
             ["garbage"] => send_all(inherited(3).unwrap().as_fd(), &[0xff; 100], &[]).unwrap(),
             [] => {}

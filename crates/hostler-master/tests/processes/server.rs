@@ -31,6 +31,7 @@ pub(crate) fn until(what: &str, mut done: impl FnMut() -> bool) {
     let patience = Instant::now() + Duration::from_secs(5);
     while !done() {
         assert!(Instant::now() < patience, "waited in vain: {what}");
+        // Time: looks again.
         std::thread::sleep(Duration::from_millis(5));
     }
 }

@@ -38,6 +38,7 @@ pub(crate) fn main(name: &str) -> ExitCode {
         }
     }
     if name == "stubborn" {
+        // Time: it stays until it is killed.
         std::thread::sleep(std::time::Duration::from_secs(60));
     }
     ExitCode::SUCCESS

@@ -140,6 +140,7 @@ fn a_killed_front_comes_back_and_no_connection_is_refused() {
 fn a_front_that_crashes_again_and_again_is_throttled() {
     let server = Server::start("behave crash-after-ready\n");
     until("some fronts have crashed", || server.errors().matches("ended with status 9").count() >= 3);
+    // Time: that nothing happens meanwhile is what is tested.
     std::thread::sleep(std::time::Duration::from_millis(500));
     let crashes = server.errors().matches("ended with status 9").count();
     assert!(crashes <= 8, "{crashes} crashes in little more than half a second");
@@ -190,6 +191,7 @@ fn a_front_that_falls_silent_is_replaced() {
     server.ask("alive");
     let patience = std::time::Instant::now() + std::time::Duration::from_secs(40);
     while alive(before) && std::time::Instant::now() < patience {
+        // Time: looks again.
         std::thread::sleep(std::time::Duration::from_millis(20));
     }
     assert!(server.errors().contains("is killed: it has given no sign of life"), "{}", server.errors());
@@ -308,6 +310,7 @@ fn a_graceful_stop_waits_for_connections() {
     held.write_all(b"hold\n").unwrap();
     held.read_exact(&mut [0; 5]).unwrap();
     server.signal("WINCH");
+    // Time: that it does not end meanwhile is what is tested.
     std::thread::sleep(std::time::Duration::from_millis(100));
     assert!(alive(server.pid()));
     held.shutdown(std::net::Shutdown::Write).unwrap();

@@ -176,6 +176,7 @@ mod tests {
                 if std::fs::read(&path).is_ok_and(|text| text.len() == 7 * count) {
                     break;
                 }
+                // Time: looks again.
                 std::thread::sleep(Duration::from_millis(10));
             }
         }

@@ -31,6 +31,7 @@ fn killed_while_busy(server: &Server, requests: usize, busy: usize, idle: usize)
             count(server, "busy") == requests as u64 && in_state(server, "W").len() == requests
         });
         // Given to a worker is not begun by it: one that it has not begun is not lost with it.
+        // Time: as the line above says, and nothing tells when it has begun.
         thread::sleep(Duration::from_millis(300));
         let (at_work, at_rest) = (in_state(server, "W"), in_state(server, "_"));
         let doomed = at_work.iter().take(busy).chain(at_rest.iter().take(idle));
@@ -56,6 +57,7 @@ fn a_fault_s_signal_from_outside_ends_a_worker_at_once() {
         let answer = thread::scope(|scope| {
             let asked = scope.spawn(|| server.get("/w/nap?5"));
             await_that("it is in a worker", || in_state(&server, "W").len() == 1);
+            // Time: nothing tells when the worker has begun.
             thread::sleep(Duration::from_millis(300));
             in_state(&server, "W").into_iter().for_each(|pid| process::kill(pid, signal));
             asked.join().expect("it was asked")
@@ -116,6 +118,7 @@ fn a_parent_that_is_stopped_hides_no_death_and_is_replaced() {
     let begun = Instant::now();
     let answer = server.get("/w/hello");
     assert!(answer.status == 502 || answer.status == 200, "{}", answer.text());
+    // Time: as the line above the request says.
     assert!(begun.elapsed() < Duration::from_secs(15), "{:?}", begun.elapsed());
     assert_eq!(server.get("/w/hello").text(), "hello");
     let _ = server.await_error("the warm parent is stopped or stuck; another takes its place");
@@ -134,6 +137,7 @@ fn what_an_earlier_request_has_written_is_not_the_cause_of_a_later_one_s_end() {
     let server = pool(&format!("StartServers 1\nMaxRequestWorkers 1\n{config}")).start();
     assert_eq!(server.get("/says").text(), "said");
     let _ = server.await_error("earlier words");
+    // Time: lines of the first request are to be older than the second's.
     thread::sleep(Duration::from_millis(200));
     let answer = server.get("/dies");
     assert_eq!(answer.status, 502);

@@ -108,6 +108,7 @@ fn a_storm_of_kills_loses_only_the_requests_of_the_killed_workers() {
     let answers = under_load(&server, 12, |answers| {
         for turn in 0..60 {
             kills += usize::from(kill_one(&server, turn, Signal::KILL).is_some());
+            // Time: so often is a worker killed.
             thread::sleep(Duration::from_millis(60));
         }
         answers.await_more(20);

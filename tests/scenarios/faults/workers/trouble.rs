@@ -83,7 +83,7 @@ fn no_answer_is_taken_for_that_of_the_next_request() {
         connection.send(format!("GET {target} HTTP/1.1\r\nHost: a\r\n\r\n{second}"));
         String::from_utf8_lossy(&connection.rest()).into_owned()
     };
-    // Twice: the second request may be on the short way.
+    // Twice: the second request may be on the fast path.
     for target in ["/w/interim?100", "/w/interim?100", "/w/interim?101"] {
         let text = pipelined(target);
         assert!(text.starts_with("HTTP/1.1 500 ") && !text.contains("interim"), "{target}: {text}");
@@ -125,6 +125,7 @@ fn slow_readers_of_large_answers_cost_little_memory() {
     for reader in &mut readers {
         reader.send("GET /w/dump HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
     }
+    // Time: the readers are slow: so long nobody reads.
     thread::sleep(Duration::from_millis(1500));
     let during = of_all();
     for mut reader in readers {

@@ -1,6 +1,7 @@
 //! Conversations with real programs that behave as badly as programs do.
 
 use super::*;
+use hostler_untested::wait::await_that;
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
@@ -52,6 +53,7 @@ impl Input for Pieces {
     fn poll_chunk(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Bytes, Error>>> {
         if !self.1.is_zero() {
             let pause = self.1;
+            // Time: a client that sends slowly.
             let sleep = self.2.get_or_insert_with(|| Box::pin(tokio::time::sleep(pause)));
             std::task::ready!(sleep.as_mut().poll(context));
             self.2 = None;
@@ -130,6 +132,7 @@ fn lives(group: rustix::process::Pid) -> bool {
         fields.next().is_some_and(|state| state != "Z") && fields.nth(1) == Some(&group)
     };
     (0..50).all(|_| {
+        // Time: looks again.
         std::thread::sleep(Duration::from_millis(20));
         std::fs::read_dir("/proc").unwrap().flatten().any(member)
     })
@@ -201,15 +204,14 @@ async fn one_request_cannot_fill_the_log() {
 
 #[tokio::test]
 async fn working_on_after_closing_the_output_is_allowed() {
-    let done = tempfile::NamedTempFile::new().unwrap();
-    let script = format!("printf '\\nend'; exec >&- 2>&-; sleep 0.6; echo x >{}", done.path().display());
-    let mut talk = run(&script);
-    let start = Instant::now();
+    let folder = tempfile::tempdir().unwrap();
+    let (go, done) = (folder.path().join("go"), folder.path().join("done"));
+    let waits = format!("until [ -e {} ]; do sleep 0.01; done", go.display());
+    let mut talk = run(&format!("printf '\\nend'; exec >&- 2>&-; {waits}; echo x >{}", done.display()));
     assert_eq!(talk.text().await, "end");
-    assert!(start.elapsed() < Duration::from_millis(590));
     drop(talk);
-    tokio::time::sleep(Duration::from_millis(900)).await;
-    assert_eq!(std::fs::read_to_string(done.path()).unwrap(), "x\n");
+    std::fs::write(go, "").unwrap();
+    await_that("what it does then", || std::fs::read_to_string(&done).is_ok_and(|text| text == "x\n"));
 }
 
 #[tokio::test]
@@ -217,6 +219,7 @@ async fn a_daemon_that_holds_the_output_does_not_hold_the_answer() {
     let mut talk = run("sleep 30 & printf '\\nend'");
     let start = Instant::now();
     assert_eq!(talk.text().await, "end");
+    // Time: the daemon would hold it for thirty seconds.
     assert!(start.elapsed() < Duration::from_secs(5));
     // It is left alone: administrators start programs in such ways.
     assert!(lives(talk.pid));
@@ -313,6 +316,7 @@ async fn an_answer_that_nobody_takes_waits() {
     let mut talk = run(&script);
     talk.header().await.unwrap();
     assert!(!talk.exchange.gather(1 << 16, LONG).await);
+    // Time: that the program does not go on meanwhile is what is tested.
     tokio::time::sleep(Duration::from_millis(300)).await;
     assert_eq!(std::fs::read_to_string(done.path()).unwrap(), "");
     let (out, error) = talk.rest().await;

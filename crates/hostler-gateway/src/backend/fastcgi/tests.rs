@@ -74,6 +74,7 @@ impl Site {
             if is_so(&self.pool.status()) {
                 return;
             }
+            // Time: looks again.
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
         panic!("never {what}: {:?}", self.pool.status());

@@ -295,7 +295,7 @@ fn look(has_news: fn(&mut Entry) -> bool) {
     });
 }
 
-/// Notices workers that take too long, as long as there are any to wait for, and hushes their bells.
+/// Notices workers that take too long, as long as there are any to wait for, and silences their bells.
 async fn sweep_until_idle() {
     loop {
         tokio::time::sleep(SWEEP).await;
@@ -316,7 +316,7 @@ async fn sweep_until_idle() {
             return;
         }
         pools.iter().filter_map(Weak::upgrade).for_each(|pool| pool.clear_bells());
-        // Also for those whose bell was hushed before this thread has heard it.
+        // Also for those whose bell was silenced before this thread has heard it.
         look(Entry::has_news);
     }
 }

@@ -23,6 +23,7 @@ fn what_nobody_waits_for_is_passed_over_in_turns() {
         while next(&mut exchange).await.unwrap().unwrap().kind != FromWorker::FINISHED {}
         drop(exchange);
         // Until it has been looked at.
+        // Time: nothing tells that the pool has looked.
         tokio::time::sleep(Duration::from_millis(20)).await;
         assert_eq!(site.ask("next").await.unwrap(), "next");
         site.engine.open("gate");
@@ -76,6 +77,7 @@ async fn turns_until_answered(site: &Site) -> u32 {
     let (count, until) = (turns.clone(), over.clone());
     let busy = tokio::task::spawn_local(attentive(Box::pin(async move {
         while !until.get() {
+            // Time: the thread is busy.
             std::thread::sleep(Duration::from_millis(1));
             count.set(count.get() + 1);
             tokio::task::yield_now().await;

@@ -110,6 +110,7 @@ fn an_answer_is_not_kept_back_while_a_long_request_runs() {
         site.engine.open("gate");
         let heavy = tokio::task::spawn_local(finish(heavy));
         while !other.is_finished() {
+            // Time: looks again.
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
         other.join().unwrap();

@@ -6,6 +6,7 @@ use super::*;
 fn a_pool_starts_with_its_first_request_and_grows_for_those_that_wait() {
     run(async || {
         let site = Site::new(Settings { start: 2, max_workers: 5, ..Settings::default() });
+        // Time: that nothing is started meanwhile is what is tested.
         tokio::time::sleep(Duration::from_millis(20)).await;
         assert_eq!(site.engine.shared.parents.load(Relaxed), 0);
         site.ask("first").await.unwrap();
@@ -29,6 +30,7 @@ fn requests_that_come_before_the_pool_has_started_do_not_wait_for_each_other() {
         let waits: Vec<_> = (0..40).map(|_| site.ask_later("wait gate")).collect();
         site.until_busy(40).await;
         // Spare workers are forked one in a second: that would take half a minute.
+        // Time: as the line above says.
         assert!(begun.elapsed() < Duration::from_secs(3), "{:?}", begun.elapsed());
         site.engine.open("gate");
         for wait in waits {
@@ -229,6 +231,7 @@ fn what_comes_while_a_pool_ends_is_served_by_its_next_parent() {
             site.ask("before").await.unwrap();
             site.until_idle(1).await;
             site.pool.evict();
+            // Time: between an end and what is asked meanwhile; each pause is another moment of the end.
             tokio::time::sleep(Duration::from_millis(pause)).await;
             assert_eq!(site.ask("meanwhile").await.unwrap(), "meanwhile");
         }

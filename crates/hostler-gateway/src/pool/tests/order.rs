@@ -94,6 +94,7 @@ fn a_worker_that_nobody_waits_for_serves_again_when_it_has_finished() {
         let exchange = site.begin("wait never").await.unwrap();
         site.until_busy(1).await;
         while site.engine.begun().is_empty() {
+            // Time: looks again.
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
         drop(exchange);
@@ -111,6 +112,7 @@ fn an_answer_that_is_complete_lets_its_worker_clean_up_in_peace() {
         while next(&mut exchange).await.unwrap().unwrap().kind != FromWorker::FINISHED {}
         drop(exchange);
         let other = site.ask_later("next");
+        // Time: that nothing else is begun meanwhile is what is tested.
         tokio::time::sleep(Duration::from_millis(50)).await;
         assert_eq!(site.engine.begun(), ["cleanup gate"]);
         site.engine.open("gate");
@@ -172,6 +174,7 @@ fn who_waits_for_room_is_woken_though_there_is_room_before_he_sleeps() {
             } else if !ended {
                 // The worker reads all that there is just between the two questions.
                 engine.open("go");
+                // Time: nothing tells that the worker has read; where it has not yet, less is tested.
                 std::thread::sleep(Duration::from_millis(100));
             }
             while let Poll::Ready(frame) = exchange.poll_next(context) {
@@ -224,6 +227,7 @@ fn two_threads_share_a_pool() {
             assert_eq!(ask.await.unwrap().unwrap(), format!("a{number}"));
         }
         while !other.is_finished() {
+            // Time: looks again.
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
         assert_eq!(other.join().unwrap(), 300);

@@ -123,6 +123,7 @@ fn an_engine_that_cannot_load_says_why_and_heals() {
         assert_eq!(site.engine.shared.parents.load(Relaxed), 1);
         assert!(site.pool.status().failed.is_some());
         site.engine.shared.fails.store(false, Relaxed);
+        // Time: a pool that could not start tries again after a second.
         tokio::time::sleep(Duration::from_millis(1100)).await;
         assert_eq!(site.ask("two").await.unwrap(), "two");
     });
@@ -134,6 +135,7 @@ fn workers_that_die_young_are_not_forked_in_a_circle() {
         let site = Site::new(exactly(2));
         site.engine.shared.stillborn.store(true, Relaxed);
         let waits = site.ask_later("one");
+        // Time: how often they are forked in it is what is tested.
         tokio::time::sleep(Duration::from_millis(1500)).await;
         let forked = site.engine.shared.forked.load(Relaxed);
         assert!((2..20).contains(&forked), "{forked}");

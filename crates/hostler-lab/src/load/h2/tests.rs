@@ -43,6 +43,7 @@ async fn serve(socket: tokio::net::TcpStream, most: usize, status: u16, delay: D
             connection.graceful_shutdown();
         }
         tokio::spawn(async move {
+            // Time: a server that takes so long is what is measured.
             tokio::time::sleep(delay).await;
             let head = http::Response::builder().status(status).body(()).unwrap();
             if let Ok(mut body) = respond.send_response(head, false) {
