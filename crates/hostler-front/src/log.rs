@@ -8,7 +8,6 @@ mod destination;
 mod escape;
 mod format;
 mod logs;
-mod parse;
 mod quota;
 
 pub(crate) use destination::Destination;
@@ -253,7 +252,7 @@ fn write(thread: &Thread, server: &Server, entry: &Entry<'_>, when: When) {
     // Taken out: a log that can't be written to is told by another line.
     let mut line = LINE.take();
     line.clear();
-    logs.error_format(server).write(entry, &mut line);
+    format::write(logs.error_format(server), entry, &mut line);
     if let Some(index) = logs.error_log(server).filter(|_| !line.is_empty()) {
         line.push(b'\n');
         match when {

@@ -4,6 +4,16 @@
 
 use super::head::{HTTP_10, HTTP_11, Head, Version};
 
+/// Fields about one connection, which are not handed on (RFC 9110 §7.6.1), beside those that `Connection` names.
+const HOP_BY_HOP: [&[u8]; 7] =
+    [b"connection", b"proxy-connection", b"keep-alive", b"te", b"trailer", b"transfer-encoding", b"upgrade"];
+
+/// Whether a field is about one connection, and not handed on.
+#[must_use]
+pub fn is_hop_by_hop(name: &[u8]) -> bool {
+    HOP_BY_HOP.iter().any(|one| name.eq_ignore_ascii_case(one))
+}
+
 /// How long a request's body is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Framing {
@@ -111,7 +121,7 @@ pub struct KeepAlive {
 }
 
 impl KeepAlive {
-    /// What a request with at most one `Connection` field wants; `None`: more than the short ways know of.
+    /// What a request with at most one `Connection` field wants; `None`: more than the fast paths know of.
     #[must_use]
     pub fn of_field(version: Version, connection: Option<&[u8]>) -> Option<Self> {
         let Some(value) = connection else {

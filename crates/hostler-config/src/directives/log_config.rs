@@ -1,12 +1,14 @@
 //! Directives of mod_log_config, and the core's about the error log: what is logged where. [`Format`] writes
 //! lines of access logs.
 
+mod error_format;
 mod format;
 mod item;
 mod level;
 mod line;
 mod logitem;
 
+pub use error_format::{ErrorFormat, ErrorItem, ErrorPiece};
 pub use format::{Format, Zone};
 pub use item::{PortOf, Which};
 pub use level::{Level, Levels};
@@ -191,7 +193,7 @@ pub struct Server {
     /// `logs/error_log` under ServerRoot.
     pub error_log: Option<Box<str>>,
     /// ErrorLogFormat for messages; unset means Apache's usual layout.
-    pub error_format: Option<Box<str>>,
+    pub error_format: Option<Arc<ErrorFormat>>,
     /// LogLevel.
     pub levels: Levels,
 }
@@ -321,8 +323,8 @@ fn error_log(command: &mut Command<'_>, args: &Args) -> Result<(), String> {
 fn error_log_format(command: &mut Command<'_>, args: &Args) -> Result<(), String> {
     match (args.first().to_ascii_lowercase().as_str(), args.word(1)) {
         (_, None) => {
-            check_error_format(args.first())?;
-            command.server.log_config.error_format = Some(args.first().into());
+            let format = ErrorFormat::parse(args.first())?;
+            command.server.log_config.error_format = Some(Arc::new(format));
         }
         ("connection" | "request", Some(_)) => {
             command.warn_once(
@@ -333,35 +335,6 @@ fn error_log_format(command: &mut Command<'_>, args: &Args) -> Result<(), String
         (word, Some(_)) => return Err(format!("\"{word}\" is neither connection nor request")),
     }
     Ok(())
-}
-
-/// What Apache says of a format before it starts.
-fn check_error_format(text: &str) -> Result<(), String> {
-    let mut characters = text.chars();
-    let mut has_message = false;
-    while let Some(character) = characters.next() {
-        if character == '\\' {
-            characters.next();
-        }
-        if character != '%' {
-            continue;
-        }
-        let letter = loop {
-            match characters.next() {
-                None => return Err("ends within a directive of the format".into()),
-                Some('{') if characters.by_ref().any(|character| character == '}') => {}
-                Some('{') => return Err("ends within a directive of the format".into()),
-                Some('+') => return Err("+ is for lines of connections and requests".into()),
-                Some('-' | '0'..='9') => {}
-                Some(letter) => break letter,
-            }
-        };
-        if !"aAeEFiklLmMnPtTvV% ".contains(letter) {
-            return Err(format!("there is no %{letter}"));
-        }
-        has_message |= letter == 'M';
-    }
-    if has_message { Ok(()) } else { Err("must contain %M, the message".into()) }
 }
 
 fn log_level(command: &mut Command<'_>, args: &Args) -> Result<(), String> {

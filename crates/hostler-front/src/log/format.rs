@@ -1,22 +1,16 @@
-//! `ErrorLogFormat`: what a line of the error log looks like. Apache's layout is one of these formats.
-//!
-//! A format consists of fields; a blank begins a new one, `\ ` is a blank within one, `% ` begins one without
-//! printing anything. A field that lacks something is left out whole, with the text around it. Reading a format is
-//! [`super::parse`].
+//! A line of the error log, as `ErrorLogFormat` wants it (`hostler_config::directives::log_config::ErrorFormat` reads that).
+//! A field that lacks something is left out whole, with the text around it.
 
 use super::escape::push_escaped;
 use super::id;
 use crate::request::Request;
 use crate::request::variables;
-use hostler_config::directives::log_config::Level;
+use hostler_config::directives::log_config::{ErrorFormat, ErrorItem as Item, Level};
 use hostler_sys::time::{Zone, strftime};
 use std::io::Write as _;
 use std::net::SocketAddr;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Apache's layout for servers with threads.
-const DEFAULT: &str =
-    "[%{u}t] [%-m:%l] [pid %P:tid %T] %7F: %E: [client\\ %a] %M% ,\\ referer:\\ %{Referer}i";
 /// Longest message, in bytes (Apache cuts there too).
 const LONGEST: usize = 8192;
 
@@ -33,147 +27,73 @@ pub(super) struct Entry<'a> {
     pub(super) request: Option<&'a Request>,
 }
 
-/// A compiled format.
-#[derive(Debug)]
-pub(super) struct ErrorFormat {
-    pub(super) pieces: Vec<Piece>,
-    /// `%L` shows the id; otherwise the message does.
-    pub(super) tells_id: bool,
-}
-
-#[derive(Debug)]
-pub(super) struct Piece {
-    pub(super) item: Item,
-    /// Begins a field.
-    pub(super) starts_field: bool,
-    /// `%-x`: a hyphen for nothing.
-    pub(super) hyphen: bool,
-    /// `%+x`: without it there is no line.
-    pub(super) required: bool,
-    /// `%7x`: only in messages of this level or a more talkative one.
-    pub(super) least: u8,
-}
-
-/// What is printed.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) enum Item {
-    Text(Vec<u8>),
-    /// `%a`
-    Client,
-    /// `%A`
-    Local,
-    /// `%{name}e`
-    Env(Vec<u8>),
-    /// `%{name}i`
-    RequestHeader(Vec<u8>),
-    /// `%{name}n`
-    Note(Vec<u8>),
-    /// `%k`
-    KeepAliveRequests,
-    /// `%l`
-    Level,
-    /// `%L`
-    Id,
-    /// `%{c}L`
-    ConnectionId,
-    /// `%m`
-    Module,
-    /// `%M`
-    Message,
-    /// `%P`
-    Pid,
-    /// `%T`
-    Tid,
-    /// `%t`
-    Time {
-        micro: bool,
-        compact: bool,
-    },
-    /// `%v`
-    VirtualHost,
-    /// `%V`
-    ServerName,
-    /// `%E`, `%F`: Apache's error numbers and places in its source, which we don't have. And what does not exist.
-    Nothing,
-}
-
-impl Default for ErrorFormat {
-    fn default() -> Self {
-        Self::parse(DEFAULT)
-    }
-}
-
-impl ErrorFormat {
-    /// Appends the line, without its end; nothing if a required item is missing.
-    pub(super) fn write(&self, entry: &Entry<'_>, out: &mut Vec<u8>) {
-        let start = out.len();
-        let (mut field, mut skipping) = (start, false);
-        for piece in &self.pieces {
-            if piece.starts_field {
-                skipping = false;
-                field = out.len();
-            }
-            if skipping {
-                continue;
-            }
-            let before = out.len();
-            if (entry.level as u8) >= piece.least {
-                self.item(&piece.item, entry, out);
-            }
-            let empty = out.len() == before && !matches!(&piece.item, Item::Text(_));
-            if empty && piece.hyphen {
-                out.push(b'-');
-            } else if empty && piece.required {
-                return out.truncate(start);
-            } else if empty {
-                out.truncate(field);
-                skipping = true;
-            }
+/// Appends the line, without its end.
+pub(super) fn write(format: &ErrorFormat, entry: &Entry<'_>, out: &mut Vec<u8>) {
+    let mut field = out.len();
+    let mut skipping = false;
+    for piece in &format.pieces {
+        if piece.starts_field {
+            skipping = false;
+            field = out.len();
+        }
+        if skipping {
+            continue;
+        }
+        let before = out.len();
+        if (entry.level as u8) >= piece.least {
+            write_item(format, &piece.item, entry, out);
+        }
+        let empty = out.len() == before && !matches!(&piece.item, Item::Text(_));
+        if empty && piece.hyphen {
+            out.push(b'-');
+        } else if empty {
+            out.truncate(field);
+            skipping = true;
         }
     }
+}
 
-    fn item(&self, item: &Item, entry: &Entry<'_>, out: &mut Vec<u8>) {
-        let request = entry.request;
-        let written = match item {
-            Item::Text(text) => out.write_all(text),
-            Item::Client => entry.remote.map_or(Ok(()), |remote| write_address(remote, out)),
-            Item::Local => request.map_or(Ok(()), |r| write_address(r.client.peer.local, out)),
-            Item::KeepAliveRequests => {
-                request.map_or(Ok(()), |r| write!(out, "{}", r.client.peer.requests.get()))
-            }
-            Item::Level => write!(out, "{}", entry.level),
-            Item::Id => entry.id.map_or(Ok(()), |id| out.write_all(id.as_bytes())),
-            Item::ConnectionId => {
-                request.map_or(Ok(()), |r| out.write_all(id::connection_id(&r.client.peer).as_bytes()))
-            }
-            Item::Module => out.write_all(entry.module.as_bytes()),
-            Item::Pid => write!(out, "{}", entry.pid),
-            Item::Tid => write!(out, "{}", crate::log::access_log::tid()),
-            Item::Message => {
-                self.message(entry, out);
-                Ok(())
-            }
-            Item::Time { micro, compact } => {
-                write_time(entry.time, *micro, *compact, out);
-                Ok(())
-            }
-            item => {
-                if let Some(text) = request.and_then(|r| of_request(item, r)) {
-                    push_escaped(&text, out);
-                }
-                Ok(())
-            }
-        };
-        debug_assert!(written.is_ok(), "writing to memory can't fail");
-    }
-
-    fn message(&self, entry: &Entry<'_>, out: &mut Vec<u8>) {
-        push_escaped(&entry.message[..entry.message.len().min(LONGEST)], out);
-        if let Some(id) = entry.id.filter(|_| !self.tells_id) {
-            out.extend_from_slice(b" [id ");
-            out.extend_from_slice(id.as_bytes());
-            out.push(b']');
+fn write_item(format: &ErrorFormat, item: &Item, entry: &Entry<'_>, out: &mut Vec<u8>) {
+    let request = entry.request;
+    let written = match item {
+        Item::Text(text) => out.write_all(text),
+        Item::Client => entry.remote.map_or(Ok(()), |remote| write_address(remote, out)),
+        Item::Local => request.map_or(Ok(()), |r| write_address(r.client.peer.local, out)),
+        Item::KeepAliveRequests => {
+            request.map_or(Ok(()), |r| write!(out, "{}", r.client.peer.requests.get()))
         }
+        Item::Level => write!(out, "{}", entry.level),
+        Item::Id => entry.id.map_or(Ok(()), |id| out.write_all(id.as_bytes())),
+        Item::ConnectionId => {
+            request.map_or(Ok(()), |r| out.write_all(id::connection_id(&r.client.peer).as_bytes()))
+        }
+        Item::Module => out.write_all(entry.module.as_bytes()),
+        Item::Pid => write!(out, "{}", entry.pid),
+        Item::Tid => write!(out, "{}", crate::log::access_log::tid()),
+        Item::Message => {
+            write_message(format, entry, out);
+            Ok(())
+        }
+        Item::Time { micro, compact } => {
+            write_time(entry.time, *micro, *compact, out);
+            Ok(())
+        }
+        item => {
+            if let Some(text) = request.and_then(|r| of_request(item, r)) {
+                push_escaped(&text, out);
+            }
+            Ok(())
+        }
+    };
+    debug_assert!(written.is_ok(), "writing to memory can't fail");
+}
+
+fn write_message(format: &ErrorFormat, entry: &Entry<'_>, out: &mut Vec<u8>) {
+    push_escaped(&entry.message[..entry.message.len().min(LONGEST)], out);
+    if let Some(id) = entry.id.filter(|_| !format.tells_id) {
+        out.extend_from_slice(b" [id ");
+        out.extend_from_slice(id.as_bytes());
+        out.push(b']');
     }
 }
 
@@ -231,7 +151,7 @@ mod tests {
 
     fn line(format: &str, entry: &Entry<'_>) -> String {
         let mut out = Vec::new();
-        ErrorFormat::parse(format).write(entry, &mut out);
+        write(&ErrorFormat::parse(format).unwrap(), entry, &mut out);
         String::from_utf8(out).unwrap()
     }
 
@@ -239,7 +159,17 @@ mod tests {
     fn the_usual_layout() {
         let mut about = entry(Level::Error, b"it \"broke\"\nbadly");
         let tid = rustix::thread::gettid();
-        let usual = |entry: &Entry<'_>| line(DEFAULT, entry).split_once("] ").unwrap().1.to_owned();
+        let usual = |entry: &Entry<'_>| {
+            {
+                let mut out = Vec::new();
+                write(&ErrorFormat::default(), entry, &mut out);
+                String::from_utf8(out).unwrap()
+            }
+            .split_once("] ")
+            .unwrap()
+            .1
+            .to_owned()
+        };
         assert_eq!(
             usual(&about),
             format!("[cgi:error] [pid 7:tid {tid}] [client 192.0.2.1:4711] it \"broke\"\\nbadly")
@@ -247,7 +177,7 @@ mod tests {
         about.id = Some("abc");
         about.remote = None;
         assert_eq!(usual(&about), format!("[cgi:error] [pid 7:tid {tid}] it \"broke\"\\nbadly [id abc]"));
-        let time = line("[%{u}t]", &about);
+        let time = line("[%{u}t]%M", &Entry { message: b"", id: None, ..about });
         assert!(
             time.contains(".123456 2025]") && time.len() == "[Fri Nov 21 09:00:00.123456 2025]".len(),
             "{time}"
@@ -257,14 +187,12 @@ mod tests {
     #[test]
     fn fields_without_their_value_are_left_out_whole() {
         let about = entry(Level::Error, b"m");
-        assert_eq!(line("a %a b%{X}ic d", &about), "a 192.0.2.1:4711 d");
+        assert_eq!(line("a %a b%{X}ic d %M", &about), "a 192.0.2.1:4711 d m");
         assert_eq!(line("%-{X}i %M", &about), "- m");
-        assert_eq!(line("%+{X}i %M", &about), "");
         assert_eq!(line("%M% ,\\ x\\ %{X}i", &about), "m");
         assert_eq!(line("%M% ,\\ x\\ %l", &about), "m, x error");
         assert_eq!(line("%7l %M", &about), " m");
         assert_eq!(line("%7l %M", &entry(Level::Debug, b"m")), "debug m");
-        assert_eq!(line("%q100%% %M %{cu}t", &about)[..2], *" m");
     }
 
     #[test]

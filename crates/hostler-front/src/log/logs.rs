@@ -1,9 +1,8 @@
 //! The open logs of this generation, and which of them a virtual host writes to.
 
 use super::Destination;
-use super::format::ErrorFormat;
 use hashbrown::HashMap;
-use hostler_config::directives::log_config::{Condition, Format};
+use hostler_config::directives::log_config::{Condition, ErrorFormat, Format};
 use hostler_config::{Config, Server};
 use hostler_wire::plan::LogPlan;
 use std::os::fd::{AsFd, OwnedFd};
@@ -22,8 +21,6 @@ pub(crate) struct AccessLog {
 #[derive(Debug)]
 struct OfServer {
     error_log: usize,
-    /// Index of the ErrorLogFormat.
-    format: usize,
     access_logs: Box<[AccessLog]>,
     forensic_log: Option<usize>,
 }
@@ -34,7 +31,8 @@ pub(crate) struct Logs {
     destinations: Vec<Destination>,
     /// Targets of the destinations, as the plan names them.
     targets: Vec<String>,
-    formats: Vec<ErrorFormat>,
+    /// Of hosts without one of their own.
+    default_format: ErrorFormat,
     /// By [`Server::id`].
     servers: Vec<OfServer>,
     /// BufferedLogs.
@@ -52,23 +50,15 @@ impl Logs {
             places.entry(&log.target).or_insert(index);
         }
         let find = |target: &str| places.get(target).copied().unwrap_or(fallback);
-        let mut formats = vec![ErrorFormat::default()];
-        let mut known: HashMap<&str, usize> = HashMap::new();
         let servers = config.servers.iter().map(|server| OfServer {
             error_log: find(&error_log(config, server)),
-            format: server.conf.log_config.error_format.as_deref().map_or(0, |text| {
-                *known.entry(text).or_insert_with(|| {
-                    formats.push(ErrorFormat::parse(text));
-                    formats.len() - 1
-                })
-            }),
             access_logs: access_logs(server, &find),
             forensic_log: server.conf.log_forensic.target.as_deref().map(find),
         });
         let servers = servers.collect();
         let buffered = config.main().conf.log_config.buffered == Some(true);
         let targets = plan.iter().map(|log| log.target.clone()).collect();
-        Self { destinations, targets, formats, servers, buffered }
+        Self { destinations, targets, default_format: ErrorFormat::default(), servers, buffered }
     }
 
     /// How many there are.
@@ -107,9 +97,8 @@ impl Logs {
         self.servers.get(server.id as usize)?.forensic_log
     }
 
-    pub(super) fn error_format(&self, server: &Server) -> &ErrorFormat {
-        let index = self.servers.get(server.id as usize).map_or(0, |of| of.format);
-        &self.formats[index]
+    pub(super) fn error_format<'a>(&'a self, server: &'a Server) -> &'a ErrorFormat {
+        server.conf.log_config.error_format.as_deref().unwrap_or(&self.default_format)
     }
 }
 

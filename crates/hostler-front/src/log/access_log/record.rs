@@ -1,4 +1,4 @@
-//! A request that went the long way, as log formats ask about it.
+//! A request that took the slow path, as log formats ask about it.
 //!
 //! After internal redirects there are several requests; a directive means the client's (`%<`) or the one that was
 //! answered in the end (`%>`).

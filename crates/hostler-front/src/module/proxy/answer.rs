@@ -10,25 +10,14 @@ use crate::values::trailers::may_follow;
 use bytes::Bytes;
 use hostler_config::directives::proxy::{Via, reverse};
 use hostler_gateway::backend::http::Said;
+use hostler_http1::framing::is_hop_by_hop;
 use hostler_http1::head::HTTP_11;
 use hostler_http1::response::field;
 use std::rc::Weak;
 
-/// Fields about the connection to that server.
-const HOP_BY_HOP: [&[u8]; 8] = [
-    b"connection",
-    b"proxy-connection",
-    b"keep-alive",
-    b"proxy-authenticate",
-    b"te",
-    b"trailer",
-    b"transfer-encoding",
-    b"upgrade",
-];
-
-/// Whether a field is about the connection, not the answer.
+/// Whether a field is about the connection to that server, not the answer.
 pub(crate) fn is_of_connection(name: &[u8]) -> bool {
-    HOP_BY_HOP.iter().any(|one| name.eq_ignore_ascii_case(one))
+    is_hop_by_hop(name) || name.eq_ignore_ascii_case(b"proxy-authenticate")
 }
 
 /// Fields that have URLs of that server.

@@ -5,21 +5,9 @@ use crate::request::{Request, settings, variables};
 use bytes::Bytes;
 use hostler_config::directives::proxy::Via;
 use hostler_gateway::backend::http::Sending;
-use hostler_http1::framing::has_token;
+use hostler_http1::framing::{has_token, is_hop_by_hop};
 use hostler_http1::head::Version;
 use hostler_http1::response::field;
-
-/// Fields about one connection, which are not handed on (RFC 9110 §7.6.1).
-const HOP_BY_HOP: [&[u8]; 8] = [
-    b"connection",
-    b"proxy-connection",
-    b"keep-alive",
-    b"te",
-    b"trailer",
-    b"upgrade",
-    b"transfer-encoding",
-    b"content-length",
-];
 
 /// Fields that make an answer depend on what somebody has already; not for a part of another answer.
 const CONDITIONS: [&[u8]; 5] =
@@ -65,8 +53,8 @@ pub(super) fn fields(request: &Request, mut add: impl FnMut(&[u8], &[u8])) {
     let is_own = |name: &[u8]| own.iter().any(|(own, _)| own.as_bytes().eq_ignore_ascii_case(name));
     for (name, value) in request.target.headers_in.iter() {
         let is = |all: &[&[u8]]| all.iter().any(|one| name.eq_ignore_ascii_case(one));
-        let stays = is(&HOP_BY_HOP)
-            || is(&[b"host", b"expect"])
+        let stays = is_hop_by_hop(name)
+            || is(&[b"host", b"expect", b"content-length"])
             || is_named(name)
             || is_own(name)
             || (request.is_sub() && is(&CONDITIONS));

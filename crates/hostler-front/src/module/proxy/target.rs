@@ -70,7 +70,7 @@ pub(super) fn aim(request: &Request) -> Result<Aim, Halt> {
         .resource
         .filename
         .strip_prefix(PREFIX)
-        .ok_or_else(|| refused(request, 500, "it is no URL"))?;
+        .ok_or_else(|| refused(request, 500, "it is not a URL"))?;
     let (base, path) = split(whole);
     let base = std::str::from_utf8(base).map_err(|_| refused(request, 400, "its host is malformed"))?;
     let url = Url::parse(base).map_err(|why| refused(request, 400, &why))?;
