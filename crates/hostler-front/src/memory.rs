@@ -1,5 +1,5 @@
 //! What is known of URLs before a request for them has gone its way: the answer itself ([`answers`]), or whom to ask for it
-//! (`technique::short`). There is one memory of both ([`urls`]).
+//! (`technique::fast`). There is one memory of both ([`urls`]).
 
 pub(crate) mod agents;
 pub(crate) mod answers;

@@ -18,7 +18,7 @@ static DIRECTIVES: &[Directive] = &[
         "ScriptLog",
         Arity::Take1,
         "file",
-        "Writes down what failing programs were given and said",
+        "Logs what CGI programs that fail were sent, and what they answered",
         |command, args| {
             command.server.cgi.log = Some(command.server_path(args.first()).into());
             Ok(())

@@ -98,7 +98,7 @@ impl Dir {
 
 fn by_type(command: &mut Command<'_>, args: &Args) -> Result<(), String> {
     if !args.first().contains('/') {
-        return Err(format!("\"{}\" is no media type: it has no slash", args.first()));
+        return Err(format!("\"{}\" is not a media type: it has no slash", args.first()));
     }
     let lifetime = Lifetime::parse(args.word(1).unwrap_or_default())?;
     command.dir.expires.by_type.insert(args.first().to_ascii_lowercase().into(), lifetime);

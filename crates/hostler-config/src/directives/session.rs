@@ -64,7 +64,7 @@ static DIRECTIVES: &[Directive] = &[
             let name = args.first();
             let is_name = |b: u8| b.is_ascii_alphanumeric() || b == b'-' || b == b'_';
             if name.is_empty() || !name.bytes().all(is_name) {
-                return Err(format!("\"{name}\" is no field's name"));
+                return Err(format!("\"{name}\" is not the name of a field"));
             }
             command.dir.session.header = Some(name.into());
             Ok(())
@@ -207,7 +207,7 @@ fn seconds(text: &str) -> Result<i64, String> {
     // A century is for ever, and multiplies without overflow.
     const MOST: i64 = 100 * 366 * 24 * 3600;
     let seconds = text.parse::<i64>().ok().filter(|seconds| (0..=MOST).contains(seconds));
-    seconds.ok_or_else(|| format!("\"{text}\" is no number of seconds"))
+    seconds.ok_or_else(|| format!("\"{text}\" is not a number of seconds"))
 }
 
 fn cookie(args: &Args) -> Result<Cookie, String> {

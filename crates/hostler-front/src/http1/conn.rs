@@ -19,7 +19,7 @@ use crate::memory::urls::{self, How};
 use crate::request::Request;
 use crate::request::connection::Peer;
 use crate::request::thread::Thread;
-use crate::technique::short::{self, ShortRequest};
+use crate::technique::fast::{self, FastRequest};
 use bytes::Bytes;
 use hostler_http1::framing::{After, Framing, KeepAlive, has_token};
 use hostler_http1::head::{self, Head, HeadError, Limits};
@@ -35,7 +35,7 @@ enum Next {
     /// Answered on the spot.
     Answered(Fast),
     /// Given to a worker on the spot.
-    Begun(Box<ShortRequest>),
+    Begun(Box<FastRequest>),
     /// A head for the whole way.
     Head(Bytes, Head),
     Bad(HeadError, Bytes),
@@ -201,7 +201,7 @@ fn known_already(thread: &Rc<Thread>, peer: &Peer, head: &Head, buffer: &[u8]) -
     match &url.how {
         How::Stored(_) => answers::answer(thread, peer, (head, buffer), &url, &asked).map(Next::Answered),
         How::Worker(_) => {
-            short::begin(thread, peer, (head, buffer), &url, &asked).map(|begun| Next::Begun(Box::new(begun)))
+            fast::begin(thread, peer, (head, buffer), &url, &asked).map(|begun| Next::Begun(Box::new(begun)))
         }
     }
 }
@@ -246,12 +246,7 @@ async fn abandoned(thread: &Rc<Thread>, peer: &Rc<Peer>, buffer: &Bytes, head: &
 }
 
 /// Sends the answer of a worker that has been given the request already.
-async fn worker(
-    thread: &Rc<Thread>,
-    wire: &Rc<Wire>,
-    peer: &Rc<Peer>,
-    mut begun: Box<ShortRequest>,
-) -> After {
+async fn worker(thread: &Rc<Thread>, wire: &Rc<Wire>, peer: &Rc<Peer>, mut begun: Box<FastRequest>) -> After {
     wire.watch.start(false);
     let Some(answer) = wire.while_there(begun.answer(peer)).await else {
         let (head, buffer) = begun.head();
@@ -259,7 +254,7 @@ async fn worker(
         return After::Linger;
     };
     match answer {
-        short::Answer::Plain(plain) => {
+        fast::Answer::Plain(plain) => {
             let whole = wire.write(&[&plain.out, &plain.body]).await.is_ok();
             begun.log(thread, peer, &plain, whole);
             if whole { plain.after } else { After::Linger }
@@ -273,8 +268,8 @@ async fn go_on(
     thread: &Rc<Thread>,
     wire: &Rc<Wire>,
     peer: &Rc<Peer>,
-    begun: Box<ShortRequest>,
-    answer: short::Answer,
+    begun: Box<FastRequest>,
+    answer: fast::Answer,
 ) -> After {
     let (head, buffer) = begun.head();
     let Some(reply) = wire.while_there(begun.go_on(thread, peer, answer)).await else {

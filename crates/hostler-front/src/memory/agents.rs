@@ -1,4 +1,4 @@
-//! Classes of clients by their User-Agent, for the short way: two clients are of one class if the same
+//! Classes of clients by their User-Agent, for the fast path: two clients are of one class if the same
 //! `BrowserMatch` rules outside of sections match them. What is remembered for a class then holds for all of it.
 //! (Debian's configuration has a dozen such rules, about browsers of the nineties.)
 
@@ -14,7 +14,7 @@ use std::sync::Arc;
 const MOST_NAMES: usize = 4096;
 /// Longest name that is remembered, in bytes.
 const LONGEST: usize = 512;
-/// Most rules, and most classes: a configuration with more has no short way.
+/// Most rules, and most classes: a configuration with more has no fast path.
 const MOST_RULES: usize = 256;
 const MOST_CLASSES: usize = 4096;
 
@@ -32,7 +32,7 @@ type Matches = SmallVec<[u16; 4]>;
 /// A thread's, once it has met the first client.
 type Met = RefCell<Option<Agents>>;
 
-/// The class of a client; `None`: it has none, and goes the long way.
+/// The class of a client; `None`: it has none, and takes the slow path.
 pub(super) fn class(thread: &Thread, agent: &[u8]) -> Option<u16> {
     let met = thread.of::<Met>();
     let mut met = met.borrow_mut();

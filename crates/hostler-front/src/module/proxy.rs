@@ -187,7 +187,7 @@ async fn by_handler(request: &mut Request) -> Result<Body, Halt> {
         Halt::Status(status)
     };
     let url = name.get("proxy:".len()..).unwrap_or_default();
-    let parsed = std::str::from_utf8(url).map_err(|_| "it is no text".to_owned()).and_then(Url::parse);
+    let parsed = std::str::from_utf8(url).map_err(|_| "it is not text".to_owned()).and_then(Url::parse);
     let parsed = parsed.map_err(|why| refused(request, 500, &why))?;
     let reach = &request.resource.dir.reach;
     let may = match (&parsed.unix, parsed.is_balancer()) {

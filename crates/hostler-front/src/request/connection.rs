@@ -218,7 +218,7 @@ impl Peer {
         }
     }
 
-    /// Tells what becomes of the connection with an answer made on a short way: that is known before it is made.
+    /// Tells what becomes of the connection with an answer made on a fast path: that is known before it is made.
     pub(crate) fn tell_connection(&self, wish: KeepAlive, out: &mut Vec<u8>) -> After {
         let stays = wish.persistent && self.may_continue();
         response::connection(out, self.connection(wish, stays));

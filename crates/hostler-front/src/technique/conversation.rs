@@ -4,9 +4,9 @@
 use crate::io::body::{BodyStream, RequestBody};
 use crate::request::Request;
 use crate::technique::dialect::{Answer, Asked, Dialect, LogNotes, Own};
+use crate::technique::fast::Taken;
 use crate::technique::reply::Head;
 use crate::technique::said::Said;
-use crate::technique::short::Taken;
 use crate::technique::upload::Upload;
 use bytes::Bytes;
 use hostler_config::technique::Engine;
@@ -78,7 +78,7 @@ impl Conversation {
         }
     }
 
-    /// Goes on with one that the short way has begun.
+    /// Goes on with one that the fast path has begun.
     pub(crate) fn taken_over(taken: Taken, engine: &Engine, dialect: Option<&'static dyn Dialect>) -> Self {
         let Taken { exchange, frames, failed } = taken;
         Self { taken: frames.into_iter().collect(), failed, ..Self::new(exchange, None, engine, dialect) }

@@ -9,11 +9,11 @@ use crate::request::settings;
 use crate::technique::begin::{self, Begin};
 use crate::technique::conversation::{Conversation, End, Event};
 use crate::technique::dialect::{Dialect, Late};
+use crate::technique::fast::{self, Taken};
 use crate::technique::framed;
 use crate::technique::gathered::{Gathered, Remains};
 use crate::technique::head::{self, Texts};
 use crate::technique::pools::Engines;
-use crate::technique::short::{self, Taken};
 use bytes::Bytes;
 use hostler_config::technique::Engine;
 use hostler_gateway::backend::OnAbandon;
@@ -116,8 +116,8 @@ async fn trip(request: &mut Request, ask: Ask) -> Result<Answer, Error> {
             }
         }
         None => {
-            let task = short::Task { engine, one_shot, directory, texts, handler: Some(handler) };
-            short::remember(request, task, Rc::new(Answering { engine, dialect }));
+            let task = fast::Task { engine, one_shot, directory, texts, handler: Some(handler) };
+            fast::remember(request, task, Rc::new(Answering { engine, dialect }));
             match begin::begin(&request.thread, &request.server, engine, one_shot, work) {
                 Begin::Now(exchange) => exchange,
                 Begin::Never(refusal) => return Err(refusal),
@@ -135,13 +135,13 @@ pub(crate) fn encoded(head: &RequestHead<'_>) -> Vec<u8> {
     encoded
 }
 
-/// The short way of these techniques.
+/// The fast path of these techniques.
 struct Answering {
     engine: &'static Engine,
     dialect: Option<&'static dyn Dialect>,
 }
 
-impl short::Way for Answering {
+impl fast::Way for Answering {
     fn encoded(&self, _: &Request, head: RequestHead<'_>) -> Vec<u8> {
         encoded(&head)
     }

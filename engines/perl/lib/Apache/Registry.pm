@@ -26,7 +26,7 @@ use constant HOW => 2 | 4 | 8;
 Hostler::Registry::install(__PACKAGE__);
 Hostler::Registry::home_directory(Apache->server_root_relative(''));
 
-# The long way of a request to its script: called by handler() when the short one is not possible.
+# The slow path of a request to its script: called by handler() when the fast one is not possible.
 sub cook {
     my ($class, $r) = @_;
     $r = Apache->request unless ref $r;
@@ -153,7 +153,7 @@ sub failed {
     return SERVER_ERROR;
 }
 
-# What a script died of that was run the short way.
+# What a script died of that was run on the fast path.
 sub script_failed {
     my ($class, $r) = @_;
     return Apache::exited($@) ? OK : failed($r, $@);

@@ -56,7 +56,7 @@ sub init {
     return;
 }
 
-# The long way: called by handler() when the short one is not possible.
+# The slow path: called by handler() when the fast one is not possible.
 sub cook {
     my ($class, $r) = @_;
     return $class->new($r)->default_handler;
@@ -118,7 +118,7 @@ sub error_check {
     return Apache2::Const::SERVER_ERROR;
 }
 
-# error_check() for a script that was run the short way.
+# error_check() for a script that was run on the fast path.
 sub script_failed {
     my ($class, $r) = @_;
     my $error = $@;
@@ -318,7 +318,7 @@ sub install_aliases {
     return;
 }
 
-# The steps that the short way leaves out, and what it knows to stand for them.
+# The steps that the fast path leaves out, and what it knows to stand for them.
 my %skipped = (
     (map { $_ => [$_] } qw(new init cook default_handler run make_namespace is_cached error_check script_failed)),
     namespace_from        => [qw(namespace_from_filename namespace_from_uri)],

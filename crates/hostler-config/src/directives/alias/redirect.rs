@@ -41,7 +41,7 @@ fn status(word: &str) -> Result<Option<u16>, String> {
         return Ok(None);
     }
     let valid = word.parse().ok().filter(|status| (100..600).contains(status));
-    valid.map(Some).ok_or_else(|| format!("\"{word}\" is no HTTP status"))
+    valid.map(Some).ok_or_else(|| format!("\"{word}\" is not an HTTP status"))
 }
 
 fn is_redirect(status: u16) -> bool {

@@ -117,7 +117,7 @@ fn set(filter: &mut External, word: &str) -> Result<(), String> {
         "outtype" => filter.makes = some(),
         "ftype" => {
             let number = value.parse().ok().filter(|rank| *rank > 0);
-            filter.rank = number.ok_or_else(|| format!("ftype={value} is no number from 1 to 255"))?;
+            filter.rank = number.ok_or_else(|| format!("ftype={value} is not a number from 1 to 255"))?;
         }
         "enableenv" => filter.enabled_by = some(),
         "disableenv" => filter.disabled_by = some(),

@@ -165,7 +165,7 @@ pub(super) fn protocol(command: &mut Command<'_>, args: &Args) -> Result<(), Str
     };
     let has = |name: &str| harness.providers.iter().any(|known| known.filter.eq_ignore_ascii_case(name));
     match provider.filter(|name| !has(name)) {
-        Some(missing) => Err(format!("{missing} is no provider of {}", harness.name)),
+        Some(missing) => Err(format!("{missing} is not a provider of {}", harness.name)),
         None => Ok(()),
     }
 }

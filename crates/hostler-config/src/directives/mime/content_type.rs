@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 /// The media type with AddCharset's character set in place of its own, and its parameters in mod_mime's
-/// spelling: `; ` before each. What is no media type stays as it is.
+/// spelling: `; ` before each. What is not a media type stays as it is.
 pub(super) fn with_charset<'a>(media_type: Cow<'a, str>, charset: Option<&str>) -> Cow<'a, str> {
     if charset.is_none() && !media_type.contains(';') {
         return media_type;

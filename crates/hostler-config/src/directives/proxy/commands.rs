@@ -235,7 +235,7 @@ pub(super) static DIRECTIVES: &[Directive] = &[
         "The address to connect from",
         |command, args| {
             let address =
-                args.first().parse().map_err(|_| format!("\"{}\" is no IP address", args.first()))?;
+                args.first().parse().map_err(|_| format!("\"{}\" is not an IP address", args.first()))?;
             command.server.proxy.source_address = Some(address);
             Ok(())
         },
@@ -399,7 +399,7 @@ fn member(command: &mut Command<'_>, args: &Args) -> Result<(), String> {
     };
     let balancer = Url::parse(&balancer)?;
     if !balancer.is_balancer() {
-        return Err(format!("{balancer} is no balancer: what is expected begins as balancer://name"));
+        return Err(format!("{balancer} is not a balancer: what is expected begins as balancer://name"));
     }
     let url = Url::parse(&words.next().ok_or("needs the URL of a server")?)?;
     url.check()?;

@@ -65,7 +65,7 @@ impl Url {
             None => (None, text),
         };
         let (scheme, rest) = rest.split_once("://").ok_or_else(|| {
-            format!("\"{text}\" is no URL: what is expected begins as http://host/, or balancer://name/")
+            format!("\"{text}\" is not a URL: what is expected begins as http://host/, or balancer://name/")
         })?;
         let (authority, path) = match rest.find(['/', '?']) {
             Some(at) => (&rest[..at], &rest[at..]),

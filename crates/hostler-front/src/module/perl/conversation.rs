@@ -11,9 +11,9 @@ use crate::log;
 use crate::request::Request;
 use crate::technique::conversation::part_with;
 use crate::technique::directories::EncodedSettings;
+use crate::technique::fast::Taken;
 use crate::technique::reply::Head;
 use crate::technique::said::Said;
-use crate::technique::short::Taken;
 use bytes::Bytes;
 use hostler_gateway::backend::ring::{Exchange, Frame, Work};
 use hostler_gateway::{Error, Kind};
@@ -121,7 +121,7 @@ impl Conversation {
         Self { is_inside: true, turn: Some(turn), ..Self::on(line) }
     }
 
-    /// Goes on with one that the short way has begun.
+    /// Goes on with one that the fast path has begun.
     pub(super) fn taken_over(taken: Taken) -> Self {
         let Taken { exchange, frames, failed } = taken;
         Self { taken: frames.into_iter().collect(), failed, ..Self::new(exchange, None) }

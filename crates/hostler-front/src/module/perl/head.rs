@@ -74,7 +74,7 @@ pub(super) fn head<'a>(
     }
 }
 
-/// The head of a request that takes the short way: what is its own is in `common`, the rest as in the one remembered.
+/// The head of a request that takes the fast path: what is its own is in `common`, the rest as in the one remembered.
 pub(super) fn alike<'a>(
     remembered: &'a Request,
     common: hostler_wire::work::RequestHead<'a>,

@@ -1,4 +1,4 @@
-//! What Perl's requests have of their own when they take the short way ([`crate::technique::short`]).
+//! What Perl's requests have of their own when they take the fast path ([`crate::technique::fast`]).
 
 use super::head;
 use super::state::HasPerl;
@@ -6,7 +6,7 @@ use crate::hook::registry::Later;
 use crate::io::body::Body;
 use crate::request::Request;
 use crate::request::flow::Halt;
-use crate::technique::short::{self, Taken};
+use crate::technique::fast::{self, Taken};
 use hostler_gateway::Error;
 use hostler_gateway::backend::OnAbandon;
 use hostler_perl_frames::PhaseSet;
@@ -23,15 +23,15 @@ struct Way {
 }
 
 /// Remembers a request whose response phase is a worker's, if all for its URL come to the same.
-pub(super) fn remember(request: &Request, task: short::Task, phases: PhaseSet, errors_stay: bool) {
+pub(super) fn remember(request: &Request, task: fast::Task, phases: PhaseSet, errors_stay: bool) {
     if request.progress().asked || !request.server.conf.perl.handlers.is_empty() {
         return;
     }
     let is_script = task.handler.is_some();
-    short::remember(request, task, Rc::new(Way { phases, is_script, errors_stay }));
+    fast::remember(request, task, Rc::new(Way { phases, is_script, errors_stay }));
 }
 
-impl short::Way for Way {
+impl fast::Way for Way {
     fn encoded(&self, remembered: &Request, mut head: RequestHead<'_>) -> Vec<u8> {
         if self.errors_stay {
             head.flags |= request_flag::ERRORS_STAY;

@@ -1,8 +1,8 @@
-//! The short way to a worker: a URL whose phases come to the same for every request, so that a request for it only
-//! needs its own line, fields and time beside what is remembered. The long way makes what is remembered
+//! The fast path to a worker: a URL whose phases come to the same for every request, so that a request for it only
+//! needs its own line, fields and time beside what is remembered. The slow path makes what is remembered
 //! ([`remember`]); it holds while the site's epoch does.
 //!
-//! Plain answers go out with one write. Whatever is not plain is taken over by the long way in mid-conversation, which is
+//! Plain answers go out with one write. Whatever is not plain is taken over by the slow path in mid-conversation, which is
 //! the technique's own ([`Way`]).
 
 mod plain;
@@ -43,7 +43,7 @@ use std::rc::Rc;
 use std::task::Poll;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// What a technique has of its own in requests that take the short way.
+/// What a technique has of its own in requests that take the fast path.
 pub(crate) trait Way {
     /// The message that begins a request; `remembered`: what every request for the URL comes to.
     fn encoded(&self, remembered: &Request, head: RequestHead<'_>) -> Vec<u8>;
@@ -51,7 +51,7 @@ pub(crate) trait Way {
     /// What becomes of one whose client goes.
     fn on_abandon(&self, timeout: Duration) -> OnAbandon;
 
-    /// Prepares a request that goes on by the long way.
+    /// Prepares a request that goes on by the slow path.
     fn resume(&self, _request: &mut Request) {}
 
     /// Goes on with an answer that is not plain, or with why there is none.
@@ -62,7 +62,7 @@ pub(crate) trait Way {
     ) -> Later<'a, Result<Body, Halt>>;
 }
 
-/// The request's fields; `None`: they have to be put together first, which is for the long way.
+/// The request's fields; `None`: they have to be put together first, which is for the slow path.
 fn fields<'a>(head: &Head, buffer: &'a [u8]) -> Option<Fields<'a>> {
     let mut all: Fields<'a> = Vec::with_capacity(head.fields.len());
     for field in &head.fields {
@@ -76,8 +76,8 @@ fn fields<'a>(head: &Head, buffer: &'a [u8]) -> Option<Fields<'a>> {
     Some(all)
 }
 
-/// A request on the short way.
-pub(crate) struct ShortRequest {
+/// A request on the fast path.
+pub(crate) struct FastRequest {
     remembered: Rc<Remembered>,
     /// Its site is at it until it has been answered.
     busy: Rc<Busy>,
@@ -97,7 +97,7 @@ pub(crate) fn begin(
     (head, buffer): (&Head, &[u8]),
     url: &KnownUrl,
     asked: &Asked<'_>,
-) -> Option<ShortRequest> {
+) -> Option<FastRequest> {
     let How::Worker(remembered) = &url.how else { return None };
     let remembered: Rc<Remembered> = remembered.clone().downcast().ok()?;
     let headers_in = fields(head, buffer)?;
@@ -116,7 +116,7 @@ pub(crate) fn begin(
     };
     let buffer = Bytes::copy_from_slice(&buffer[..head.length]);
     let head = head.clone();
-    Some(ShortRequest {
+    Some(FastRequest {
         remembered,
         busy: Rc::new(busy),
         start: Some(start),
@@ -163,7 +163,7 @@ fn work(
     }
 }
 
-/// Messages that the short way has taken of a conversation before it gave that up.
+/// Messages that the fast path has taken of a conversation before it gave that up.
 pub(crate) struct Taken {
     pub(crate) exchange: Exchange,
     pub(crate) frames: Frames,
@@ -175,7 +175,7 @@ pub(crate) struct Taken {
 pub(crate) enum Answer {
     /// Head and body are there to be sent as they are.
     Plain(Plain),
-    /// It is for the long way, see [`ShortRequest::go_on`].
+    /// It is for the slow path, see [`FastRequest::go_on`].
     Other(Box<Taken>),
     /// There is none.
     Failed(Error),
@@ -189,7 +189,7 @@ pub(crate) struct Plain {
     headers_out: Option<Table>,
 }
 
-impl ShortRequest {
+impl FastRequest {
     /// Waits for the answer.
     pub(crate) async fn answer(&mut self, peer: &Peer) -> Answer {
         let exchange = match self.start.take() {
@@ -215,7 +215,7 @@ impl ShortRequest {
         Answer::Plain(plain)
     }
 
-    /// The answer as bytes, if it has nothing that the long way would have to look at.
+    /// The answer as bytes, if it has nothing that the slow path would have to look at.
     fn plain(&self, peer: &Peer, frames: &Frames) -> Option<Plain> {
         let (first, pieces) = frames.split_first()?;
         let (_, pieces) = pieces.split_last()?;
@@ -248,7 +248,7 @@ impl ShortRequest {
         .await
     }
 
-    /// The request, for the long way.
+    /// The request, for the slow path.
     fn request(&self, thread: &Rc<Thread>, peer: &Rc<Peer>) -> Request {
         let mut request = Request::from_http1(thread, peer, &self.buffer, &self.head, RequestBody::Empty);
         request.number = self.number;
@@ -296,7 +296,7 @@ const MOST: usize = 64;
 /// Frames of an answer: most have a head, a body and an end.
 pub(crate) type Frames = SmallVec<[Frame; 4]>;
 
-/// Takes frames until the answer is complete (`true`), or is one for the long way (`false`).
+/// Takes frames until the answer is complete (`true`), or is one for the slow path (`false`).
 async fn gather(exchange: &mut Exchange, frames: &mut Frames) -> Result<bool, Error> {
     let mut length = 0;
     poll_fn(|context| {

@@ -1,4 +1,4 @@
-//! Plain answers: written as they are, without the long way's tables.
+//! Plain answers: written as they are, without the slow path's tables.
 
 use super::remembered::Remembered;
 use crate::request::settings;
@@ -9,7 +9,7 @@ use hostler_http1::response::field;
 use hostler_wire::work::ReplyHead;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Fields that the long way has something to say about.
+/// Fields that the slow path has something to say about.
 fn is_special(name: &[u8]) -> bool {
     const NAMES: [&str; 9] = [
         "Connection",
