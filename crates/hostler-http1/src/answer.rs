@@ -41,7 +41,7 @@ pub type Field = (Span, Span);
 /// An answer's head.
 #[derive(Clone, Debug)]
 pub struct Head {
-    /// 100 to 599.
+    /// 100 to 999: those from 600 on are nobody's, but sent by some.
     pub status: u16,
     /// The words behind the status.
     pub reason: Span,
@@ -88,8 +88,8 @@ fn shown(line: &[u8]) -> String {
 /// # Errors
 /// What is no head of an answer, or is longer than `limits` allow.
 pub fn parse(buffer: &[u8], limits: &Limits) -> Result<Option<Head>, AnswerError> {
-    let mut at = 0;
-    let Some((line, next)) = line(buffer, at, limits)? else { return early(buffer) };
+    let mut at = stray(buffer);
+    let Some((line, next)) = line(buffer, at, limits)? else { return early(&buffer[at..]) };
     let mut head = status_line(buffer, line)?;
     at = next;
     // What goes on with a line that was left out is left out, too.
@@ -118,8 +118,20 @@ pub fn parse(buffer: &[u8], limits: &Limits) -> Result<Option<Head>, AnswerError
     }
 }
 
+/// The end of a line that belongs to nothing: some servers send one behind a body (RFC 9112 §2.2 has it of clients).
+fn stray(buffer: &[u8]) -> usize {
+    match buffer {
+        [b'\r', b'\n', ..] => 2,
+        [b'\n', ..] => 1,
+        _ => 0,
+    }
+}
+
 /// What has come can't become a status line any more, however long one waits.
 fn early(buffer: &[u8]) -> Result<Option<Head>, AnswerError> {
+    if buffer == b"\r" {
+        return Ok(None);
+    }
     let known = b"HTTP/1.";
     let length = buffer.len().min(known.len());
     if buffer[..length] == known[..length] { Ok(None) } else { Err(AnswerError::StatusLine(shown(buffer))) }
@@ -157,7 +169,7 @@ fn status_line(buffer: &[u8], line: Span) -> Result<Head, AnswerError> {
     let digits = rest.get(..3).filter(|digits| digits.iter().all(u8::is_ascii_digit)).ok_or_else(wrong)?;
     let status = digits.iter().fold(0, |number, digit| number * 10 + u16::from(digit - b'0'));
     let is_apart = text.get(8) == Some(&b' ') && matches!(rest.get(3), None | Some(b' '));
-    if !(100..=599).contains(&status) || !is_apart {
+    if !(100..=999).contains(&status) || !is_apart {
         return Err(wrong());
     }
     let reason = rest[3..].trim_ascii();
@@ -220,11 +232,11 @@ impl Head {
         let mut keeps =
             if self.version >= HTTP_11 { !says(b"close") } else { says(b"keep-alive") && !says(b"close") };
         let mut lengths = self.all(buffer, "content-length");
-        let length = match (lengths.next(), lengths.next()) {
-            (None, _) => None,
-            (Some(value), None) => Some(decimal(value).ok_or(AnswerError::Length)?),
-            (Some(_), Some(_)) => return Err(AnswerError::Length),
-        };
+        let length = lengths.next().map(|value| decimal(value).ok_or(AnswerError::Length)).transpose()?;
+        // The same once more is a mistake that leads nobody astray.
+        if lengths.any(|value| decimal(value) != length) {
+            return Err(AnswerError::Length);
+        }
         let mut codings = self.all(buffer, "transfer-encoding");
         let is_coded = match (codings.next(), codings.next()) {
             (None, _) => false,
@@ -266,6 +278,10 @@ mod tests {
             assert!(head(&text[..end]).unwrap().is_none(), "{end}");
         }
         assert_eq!(head("HTTP/1.0 200\n\n").unwrap().unwrap().version, HTTP_10);
+        let behind = "\r\nHTTP/1.1 999 x\r\n\r\n";
+        let found = head(behind).unwrap().unwrap();
+        assert_eq!((found.status, found.length), (999, behind.len()));
+        assert!((0..behind.len()).all(|end| head(&behind[..end]).unwrap().is_none()));
     }
 
     #[test]
@@ -276,10 +292,10 @@ mod tests {
             "HTTP/2 200\r\n\r\n",
             "HTTP/1.1 20 x\r\n\r\n",
             "HTTP/1.1 2000 x\r\n\r\n",
-            "HTTP/1.1 600 x\r\n\r\n",
+            "HTTP/1.1 099 x\r\n\r\n",
             "HTTP/1.1200 x\r\n\r\n",
             "HTTP/1.1 200 a\x01\r\n\r\n",
-            "\r\nHTTP/1.1 200\r\n\r\n",
+            "\r\n\r\nHTTP/1.1 200\r\n\r\n",
             "HTTP/1.1 200 OK\r\n A: b\r\n\r\n",
             "HTTP/1.1 200 OK\r\nA b\r\n\r\n",
             "HTTP/1.1 200 OK\r\nA : b\r\n\r\n",
@@ -332,7 +348,9 @@ mod tests {
         );
         let both = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\n";
         assert_eq!(body(both, false), of(Some(Framing::Chunked), false));
-        for bad in ["Content-Length: +5", "Content-Length: 5, 5", "Content-Length: 5\r\nContent-Length: 5"] {
+        let twice = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 5\r\n\r\n";
+        assert_eq!(body(twice, false), of(Some(Framing::Length(5)), true));
+        for bad in ["Content-Length: +5", "Content-Length: 5, 5", "Content-Length: 5\r\nContent-Length: 6"] {
             assert_eq!(
                 body(&format!("HTTP/1.1 200 OK\r\n{bad}\r\n\r\n"), false),
                 Err(AnswerError::Length),

@@ -35,6 +35,10 @@ pub(crate) fn is_followed(request: &Request, status: u16) -> bool {
 
 /// Decides how to answer `status`.
 pub(crate) fn document(request: &mut Request, status: u16) -> Answer {
+    if request.reply.status != status {
+        // The words are of another answer.
+        request.reply.reason = None;
+    }
     request.reply.status = status;
     if matches!(status, 405 | 501) {
         methods::allow(request);

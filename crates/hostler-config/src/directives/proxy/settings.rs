@@ -56,7 +56,7 @@ impl ErrorOverride {
     pub fn has(&self, status: u16) -> bool {
         match self {
             Self::Off => false,
-            Self::All => status >= 400,
+            Self::All => (400..600).contains(&status),
             Self::Statuses(statuses) => statuses.contains(&status),
         }
     }

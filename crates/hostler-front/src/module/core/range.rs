@@ -41,7 +41,7 @@ pub(crate) fn apply(request: &mut Request, body: Body) -> Body {
             }
         }
         Ranges::Some(ranges) => {
-            request.reply.status = 206;
+            (request.reply.status, request.reply.reason) = (206, None);
             if let [only] = ranges[..] {
                 request.reply.headers_out.set("Content-Range", content_range(only, length));
                 Body::Segments(cut(&body, only))

@@ -38,7 +38,10 @@ pub(super) fn apply(request: &mut Request, to: &Destination, said: &Said) {
         let (name, mut value) = (piece(*name), piece(*value));
         let is = |all: &[&[u8]]| all.iter().any(|one| name.eq_ignore_ascii_case(one));
         let is_named = connection.iter().any(|token| token.trim_ascii().eq_ignore_ascii_case(&name));
-        if is_of_connection(&name) || is_named || (is_chunked && is(&[b"content-length"])) {
+        let is_length = is(&[b"content-length"]);
+        // One that is said twice is the same both times.
+        let is_superfluous = is_length && (is_chunked || fields.contains(b"Content-Length"));
+        if is_of_connection(&name) || is_named || is_superfluous {
             continue;
         }
         if value.contains(&b'\n') {
