@@ -442,3 +442,48 @@ fn words_of_mod_fastcgi_mean_the_same() {
     assert_eq!(server.get("/guarded/a.txt").status, 401);
     assert_eq!(server.get("/guarded/a.txt?in").status, 200, "{}", server.error_log());
 }
+
+/// Speaks FastCGI itself, for FCGI.pm has no word for the role: tells what it was asked to be, and what it got.
+const FILTERS: &str = r#"#!/usr/bin/perl
+use strict; use warnings; use Socket;
+open my $listener, '+<&=', 0 or die;
+sub take { my ($from, $n) = @_; my $all = ''; while (length $all < $n) { sysread($from, $all, $n - length $all, length $all) or return } $all }
+sub record { my ($type, $content) = @_; pack('CCnnCC', 1, $type, 1, length $content, 0, 0) . $content }
+while (accept my $client, $listener) {
+    my ($role, %got, %ended);
+    while (defined(my $head = take($client, 8))) {
+        my (undef, $type, undef, $length, $padding) = unpack 'CCnnC', $head;
+        my $content = $length ? take($client, $length) : '';
+        take($client, $padding) if $padding;
+        $role = unpack 'n', $content if $type == 1;
+        $got{$type} .= $content; $ended{$type} = 1 unless $length;
+        next unless $ended{5} && ($role != 3 || $ended{8});
+        my ($told) = $got{4} =~ /FCGI_DATA_LENGTH(\d+)/ ? $1 : 'nothing';
+        my ($body, $file) = ($got{5} // '', $got{8} // '');
+        my $answer = "Content-Type: text/plain\r\n\r\nrole $role, body $body, " . length($file) . " of $told: " . uc substr $file, 0, 20;
+        syswrite $client, record(6, $answer) . record(6, '') . record(3, "\0" x 8);
+        %got = %ended = ();
+    }
+}
+"#;
+
+#[test]
+fn a_program_filters_files() {
+    needs_program!("/usr/bin/perl");
+    let large = "x".repeat(300_000);
+    let config = "<Directory \"@ROOT@/htdocs\">\nOptions +ExecCGI\nAddHandler fcgid-filter .txt .tpl\n\
+                  FcgidWrapper @ROOT@/bin/filter .txt\n</Directory>";
+    let site = Site::new()
+        .script("bin/filter", FILTERS)
+        .file("htdocs/a.txt", "hello\n")
+        .file("htdocs/b.txt", &large);
+    let server = site.file("htdocs/a.tpl", "nobody's").config(config).start();
+    assert_eq!(server.get("/a.txt").text(), "role 3, body , 6 of 6: HELLO\n");
+    assert_eq!(server.get("/b.txt").text(), format!("role 3, body , 300000 of 300000: {}", "X".repeat(20)));
+    let posted = server
+        .request(b"POST /a.txt HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nConnection: close\r\n\r\nasked");
+    assert_eq!(posted.text(), "role 3, body asked, 6 of 6: HELLO\n");
+    // What is not there is not filtered, and neither is what no program is named for.
+    assert_eq!(server.get("/c.txt").status, 404);
+    assert_eq!(server.get("/a.tpl").status, 500);
+}

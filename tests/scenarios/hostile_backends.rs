@@ -99,8 +99,17 @@ fn fastcgi_rows() -> Vec<Row> {
         text.as_bytes().chunks(60_000).flat_map(|piece| record(6, 1, piece)).collect::<Vec<u8>>()
     };
     let version = [&[9], &page()[1..]].concat();
-    vec![
-        ("whole", "fcgi", [page(), end()].concat(), Then::Close, Gets::Whole),
+    let whole = [page(), end()].concat();
+    // One byte more, or less, than there is.
+    let length = |by: u8| {
+        let mut wrong = whole.clone();
+        wrong[5] = wrong[5].wrapping_add(by);
+        wrong
+    };
+    let mut rows: Vec<Row> = vec![
+        ("whole", "fcgi", whole.clone(), Then::Close, Gets::Whole),
+        ("a length that is too large", "fcgi", length(1), Then::Close, Gets::Broken),
+        ("a length that is too small", "fcgi", length(255), Then::Close, Gets::Broken),
         (
             "of another request",
             "fcgi",
@@ -123,7 +132,11 @@ fn fastcgi_rows() -> Vec<Row> {
         ("closes", "fcgi", Vec::new(), Then::Close, Gets::Status(503)),
         ("never stops", "fcgi", page(), Then::Repeat, Gets::Endless),
         ("logs for ever", "fcgi", record(7, 1, &[b'x'; 1000]), Then::Hold, Gets::Status(504)),
-    ]
+    ];
+    rows.extend(
+        (0..whole.len()).map(|cut| ("cut", "fcgi", whole[..cut].to_vec(), Then::Close, Gets::Broken)),
+    );
+    rows
 }
 
 fn ajp_rows() -> Vec<Row> {

@@ -23,7 +23,9 @@ pub static MODULE: Module =
     Module { name: "fcgid_module", file: "mod_fcgid.c", directives: DIRECTIVES, effect: Effect::Harmless };
 
 /// The handlers: mod_fcgid's, and mod_fastcgi's for the same.
-pub const HANDLERS: &[&str] = &["fcgid-script", "fastcgi-script"];
+pub const HANDLERS: &[&str] = &["fcgid-script", "fastcgi-script", FILTER];
+/// The handler of files that a program is to filter: the one that FcgidWrapper names for them.
+pub const FILTER: &str = "fcgid-filter";
 
 const OWN_WAY: &str = "Hostler starts programs when requests wait for them, and pauses when they die";
 

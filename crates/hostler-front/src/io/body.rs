@@ -9,7 +9,7 @@ use hostler_http1::chunked::ChunkError;
 use std::cell::RefCell;
 use std::future::poll_fn;
 use std::rc::Rc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
 /// Why a body broke off. Whoever sends it on must not make it look complete.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -183,6 +183,22 @@ impl Incoming for AnswerBody {
     fn limit(&mut self, _: u64) {}
 }
 
+/// One body, and then another.
+struct Both(RequestBody, RequestBody);
+
+impl Incoming for Both {
+    fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, BodyError>>> {
+        match ready!(self.0.poll_chunk(cx)) {
+            None => self.1.poll_chunk(cx),
+            piece => Poll::Ready(piece),
+        }
+    }
+
+    fn limit(&mut self, bytes: u64) {
+        self.0.limit(bytes);
+    }
+}
+
 /// What the client sends after its head. Clones read the same body.
 #[derive(Clone, Default)]
 pub(crate) enum RequestBody {
@@ -249,6 +265,19 @@ impl RequestBody {
             Self::Kept(whole, _) => Some(whole.clone()),
             Self::Pieces(_, body) => body.again(),
             _ => None,
+        }
+    }
+
+    /// This one, and another behind it.
+    pub(crate) fn then(self, next: Self) -> Self {
+        Self::Incoming(Rc::new(RefCell::new(Both(self, next))))
+    }
+
+    /// The same with these pieces, which were read from it, before what is left.
+    pub(crate) fn behind(self, read: Vec<Bytes>) -> Self {
+        match read.concat() {
+            read if read.is_empty() => self,
+            read => Self::Pieces(Rc::new(RefCell::new(read.into())), Box::new(self)),
         }
     }
 

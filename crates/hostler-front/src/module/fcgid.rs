@@ -6,6 +6,7 @@
 //! number where no request is known for it.
 
 mod external;
+mod filter;
 mod roles;
 
 use crate::hook::registry::{Handler, Module};
@@ -21,7 +22,7 @@ use crate::technique::sockets::{Address, Listening, Target};
 use bytes::Bytes;
 use hashbrown::HashMap;
 use hostler_cgi::{Environment, http_variable};
-use hostler_config::directives::fcgid::{Options, Wrapper};
+use hostler_config::directives::fcgid::{FILTER, Options, Wrapper};
 use hostler_config::{DirConfig, pools};
 use hostler_gateway::backend::fastcgi::FastCgi;
 use hostler_gateway::backend::stream::{Keep, Role};
@@ -56,24 +57,23 @@ pub(crate) static MODULE: Module = Module {
 
 async fn handle(request: &mut Request) -> Result<Body, Halt> {
     let dir = request.resource.dir.clone();
+    if request.resource.handler.as_deref() == Some(FILTER.as_bytes()) {
+        return filter::handle(request, &dir).await;
+    }
     if let Some(external) = external::of(request) {
         return external::handle(request, &external).await;
     }
     let wrapper = dir.fcgid.wrapper(&request.resource.filename);
     check(request, wrapper)?;
     limit_body(request)?;
-    let mut environment = cgi::environment(request).await;
-    pass_fields(request, &mut environment);
-    if request.target.body.is_empty() {
-        // Quirk(mod_fcgid): it always tells a length.
-        environment.set("CONTENT_LENGTH", "0");
-    }
+    let environment = told(request).await;
     let (target, timeout) = known(request, wrapper);
     let ask = Ask {
         target,
         environment,
         keep: Keep::Connection,
         role: Role::Responder,
+        file: None,
         timeout,
         module: MODULE_NAME,
         redirects: Redirects::Cgi,
@@ -82,6 +82,17 @@ async fn handle(request: &mut Request) -> Result<Body, Halt> {
     // Quirk(mod_fcgid): what a program says goes on at once, so that a short answer, too, is one that is worth compressing.
     request.reply.marks.set(Marks::FLUSHED);
     respond::<FastCgi>(request, ask).await
+}
+
+/// What a program is told of the request.
+async fn told(request: &mut Request) -> Environment {
+    let mut environment = cgi::environment(request).await;
+    pass_fields(request, &mut environment);
+    if request.target.body.is_empty() {
+        // Quirk(mod_fcgid): it always tells a length.
+        environment.set("CONTENT_LENGTH", "0");
+    }
+    environment
 }
 
 /// `FcgidPassHeader`

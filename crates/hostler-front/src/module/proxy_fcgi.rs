@@ -130,6 +130,7 @@ pub(crate) async fn serve(
         environment,
         keep,
         role: Role::Responder,
+        file: None,
         timeout,
         module: MODULE_NAME,
         redirects,

@@ -1,4 +1,4 @@
-//! FastCGI applications (`hostler_fastcgi`), as responders over connections that are kept.
+//! FastCGI applications (`hostler_fastcgi`), as responders, authorizers and filters, over connections that are kept.
 //!
 //! What an answer's output means is CGI's: a header, then a body (`hostler_cgi`).
 
@@ -25,10 +25,41 @@ pub type Exchange = stream::Exchange<FastCgi>;
 /// (`FCGI_MPXS_CONNS`).
 const REQUEST: u16 = 1;
 
+/// What is asked of an application.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ask {
+    /// Whether the connection is kept.
+    pub keep: Keep,
+    /// Of a filter: how many bytes of the body are the request's own. The file follows (§6.4).
+    pub own: Option<u64>,
+}
+
 /// A conversation.
 pub struct Talk {
     answer: Answer,
     keep: Keep,
+    body: Sending,
+}
+
+/// What of the body is on its way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Sending {
+    /// The request's own, and nothing follows.
+    Alone,
+    /// So much of the request's own, before a file.
+    Own(u64),
+    /// A file.
+    File,
+}
+
+impl Sending {
+    /// The file begins, if one is to come; what ends the request's own body is appended.
+    fn turn(&mut self, out: &mut Vec<u8>) {
+        if *self == Self::Own(0) {
+            records(RecordType::Stdin, REQUEST, &[], out);
+            *self = Self::File;
+        }
+    }
 }
 
 /// What begins a request, for [`stream::Work::head`]: its variables (RFC 3875 §4.1), as names and values.
@@ -52,20 +83,35 @@ pub fn head<'a>(
 impl Protocol for FastCgi {
     const NAME: &'static str = "fcgi";
 
-    type Ask = Keep;
+    type Ask = Ask;
     type Answer = Talk;
     type Head = Infallible;
 
-    fn answer(keep: &Keep) -> Talk {
-        Talk { answer: Answer::to(REQUEST), keep: *keep }
+    fn answer(ask: &Ask) -> Talk {
+        let body = ask.own.map_or(Sending::Alone, Sending::Own);
+        Talk { answer: Answer::to(REQUEST), keep: ask.keep, body }
     }
 
-    fn body(_: &mut Talk, piece: &[u8], out: &mut Vec<u8>) {
-        records(RecordType::Stdin, REQUEST, piece, out);
+    fn body(talk: &mut Talk, mut piece: &[u8], out: &mut Vec<u8>) {
+        talk.body.turn(out);
+        if let Sending::Own(left) = &mut talk.body {
+            let own;
+            (own, piece) = piece.split_at(piece.len().min(usize::try_from(*left).unwrap_or(usize::MAX)));
+            *left -= own.len() as u64;
+            records(RecordType::Stdin, REQUEST, own, out);
+            talk.body.turn(out);
+        }
+        match talk.body {
+            Sending::File if !piece.is_empty() => records(RecordType::Data, REQUEST, piece, out),
+            Sending::Alone => records(RecordType::Stdin, REQUEST, piece, out),
+            _ => {}
+        }
     }
 
-    fn body_end(_: &mut Talk, out: &mut Vec<u8>) {
-        records(RecordType::Stdin, REQUEST, &[], out);
+    fn body_end(talk: &mut Talk, out: &mut Vec<u8>) {
+        talk.body.turn(out);
+        let kind = if talk.body == Sending::File { RecordType::Data } else { RecordType::Stdin };
+        records(kind, REQUEST, &[], out);
     }
 
     fn abort(_: &mut Talk, out: &mut Vec<u8>) -> Result<(), CantSay> {
@@ -98,8 +144,8 @@ impl Protocol for FastCgi {
 }
 
 impl Variables for FastCgi {
-    fn ask(keep: Keep) -> Keep {
-        keep
+    fn ask(keep: Keep, own: Option<u64>) -> Ask {
+        Ask { keep, own }
     }
 
     fn begin<'a>(

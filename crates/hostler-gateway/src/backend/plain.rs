@@ -58,7 +58,7 @@ macro_rules! plain {
         impl Variables for $protocol {
             const IS_HTTP: bool = $is_http;
 
-            fn ask(_: Keep) {}
+            fn ask(_: Keep, _: Option<u64>) {}
 
             fn begin<'a>(
                 variables: &mut dyn Iterator<Item = (&'a [u8], &'a [u8])>,

@@ -140,6 +140,11 @@ impl ClientBody {
         Self { body, ahead: VecDeque::new(), ends: false, kept }
     }
 
+    /// All of it again, for another reader.
+    pub(crate) fn put_back(self) -> RequestBody {
+        self.body.behind(self.ahead.into())
+    }
+
     /// Whether all of it has been read.
     pub(crate) fn has_ended(&self) -> bool {
         self.ends

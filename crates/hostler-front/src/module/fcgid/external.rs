@@ -48,6 +48,7 @@ pub(super) async fn handle(request: &mut Request, external: &External) -> Result
         // As mod_fastcgi has it: who accepts connections is somebody else's.
         keep: Keep::Nothing,
         role: Role::Responder,
+        file: None,
         timeout,
         module: MODULE_NAME,
         redirects: Redirects::Cgi,

@@ -134,6 +134,7 @@ async fn ask(
         environment,
         keep: Keep::Connection,
         role: Role::Authorizer,
+        file: None,
         timeout,
         module: MODULE_NAME,
         redirects: Redirects::Cgi,

@@ -1,7 +1,7 @@
 //! A request to a program at a socket, and its answer back.
 
 use crate::hook::conditional::Condition;
-use crate::io::body::{Body, BodyError, BodyStream};
+use crate::io::body::{Body, BodyError, BodyStream, RequestBody};
 use crate::log::{self, Severity};
 use crate::module::cgi::{self, ClientBody};
 use crate::request::Request;
@@ -33,6 +33,8 @@ pub(crate) struct Ask {
     pub(crate) keep: Keep,
     /// What the program is asked to be.
     pub(crate) role: Role,
+    /// The file that a program is to filter ([`Role::Filter`]).
+    pub(crate) file: Option<RequestBody>,
     /// How long the program may neither read nor write when it is its turn.
     pub(crate) timeout: Duration,
     /// Whose lines those are in the log.
@@ -173,15 +175,20 @@ async fn begin<P: Variables>(
     ask: Ask,
     client: &mut Option<ClientBody>,
 ) -> Result<Begun<P>, Error> {
-    let Ask { target, mut environment, keep, role, timeout, module, .. } = ask;
+    let Ask { target, mut environment, keep, role, file, timeout, module, .. } = ask;
     // Only who answers is given the body.
-    if role == Role::Responder && !request.target.body.is_empty() {
+    if role != Role::Authorizer && !request.target.body.is_empty() {
         let client = client.get_or_insert_with(|| ClientBody::of(request.target.body.clone()));
         measure(client, &mut environment).await?;
     }
     let mut head = Vec::with_capacity(4096);
     P::begin(&mut environment.iter(), keep, role, &mut head)?;
-    let (what, mut told) = (P::ask(keep), P::answer(&P::ask(keep)));
+    let own = file.as_ref().map(|_| length(&environment));
+    if let Some(file) = file {
+        let own = client.take().map_or(RequestBody::Empty, ClientBody::put_back);
+        *client = Some(ClientBody::of(own.then(file)));
+    }
+    let (what, mut told) = (P::ask(keep, own), P::answer(&P::ask(keep, own)));
     let has_rest = client.as_ref().is_some_and(|client| !client.has_ended());
     if !has_rest {
         // All of it is there: one piece with the rest.
@@ -205,6 +212,11 @@ async fn begin<P: Variables>(
     let rest = client.take().filter(|_| has_rest);
     let program = Program::new(exchange, rest, ErrorLines { request: request.for_log(), module });
     Ok((program, again))
+}
+
+/// How long the request's own body is, which is known by now.
+fn length(environment: &Environment) -> u64 {
+    environment.value("CONTENT_LENGTH").and_then(hostler_http1::framing::decimal).unwrap_or(0)
 }
 
 /// Reads the beginning of a body: a client that sends slowly is to keep no program busy with a small one. One without a

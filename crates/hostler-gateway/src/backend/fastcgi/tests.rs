@@ -20,7 +20,9 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::task::Poll;
 use std::time::Duration;
 
-type Work = stream::Work<Keep>;
+type Work = stream::Work<Ask>;
+
+const KEPT: Ask = Ask { keep: Keep::Connection, own: None };
 
 const TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -100,7 +102,7 @@ impl Drop for Site {
 fn work(what: &str) -> Work {
     let head = head([(&b"DO"[..], what.as_bytes())], false, Keep::Connection).unwrap();
     let on_abandon = OnAbandon::TakeBackOrKill(TIMEOUT);
-    Work { thread: 0, head, has_body: false, timeout: TIMEOUT, on_abandon, ask: Keep::Connection }
+    Work { thread: 0, head, has_body: false, timeout: TIMEOUT, on_abandon, ask: KEPT }
 }
 
 async fn next(exchange: &mut Exchange) -> Option<Result<stream::EventOf<FastCgi>, Error>> {
@@ -272,4 +274,32 @@ fn one_that_takes_longer_than_it_may_loses_its_connection() {
         assert_eq!(site.ask("next").await.unwrap(), "next");
         assert_eq!(site.connections(), 2);
     });
+}
+
+/// Types and contents of the records that a body becomes; `own`: the request's own part of it.
+fn sent(own: Option<u64>, pieces: &[&[u8]]) -> Vec<(u8, Vec<u8>)> {
+    let (mut talk, mut out) = (FastCgi::answer(&Ask { keep: Keep::Connection, own }), Vec::new());
+    pieces.iter().for_each(|piece| FastCgi::body(&mut talk, piece, &mut out));
+    FastCgi::body_end(&mut talk, &mut out);
+    let (mut rest, mut records) = (&out[..], Vec::new());
+    while let [_, kind, _, _, high, low, padding, _, more @ ..] = rest {
+        let length = usize::from(u16::from_be_bytes([*high, *low]));
+        records.push((*kind, more[..length].to_vec()));
+        rest = &more[length + usize::from(*padding)..];
+    }
+    records
+}
+
+#[test]
+fn a_filter_is_sent_the_request_s_own_body_and_then_the_file() {
+    let (stdin, data) = (5, 8);
+    let of = |records: &[(u8, &str)]| -> Vec<(u8, Vec<u8>)> {
+        records.iter().map(|(kind, content)| (*kind, content.as_bytes().to_vec())).collect()
+    };
+    assert_eq!(sent(None, &[b"ab"]), of(&[(stdin, "ab"), (stdin, "")]));
+    assert_eq!(sent(Some(0), &[b"file"]), of(&[(stdin, ""), (data, "file"), (data, "")]));
+    let both = of(&[(stdin, "ab"), (stdin, "c"), (stdin, ""), (data, "file"), (data, "s"), (data, "")]);
+    assert_eq!(sent(Some(3), &[b"ab", b"cfile", b"s"]), both);
+    assert_eq!(sent(Some(2), &[b"ab"]), of(&[(stdin, "ab"), (stdin, ""), (data, "")]));
+    assert_eq!(sent(Some(0), &[]), of(&[(stdin, ""), (data, "")]));
 }

@@ -19,8 +19,9 @@ pub trait Variables: Protocol<Head = Infallible> {
     /// The output is a whole answer of HTTP, not a CGI program's.
     const IS_HTTP: bool = false;
 
-    /// For [`super::Work::ask`].
-    fn ask(keep: Keep) -> Self::Ask;
+    /// For [`super::Work::ask`]. `own`: so much of the request's body is the request's own; what follows is a file for a
+    /// program that filters it ([`Role::Filter`]).
+    fn ask(keep: Keep, own: Option<u64>) -> Self::Ask;
 
     /// Appends what begins a request: its variables, as names and values. What follows is the request's body, if it has
     /// one, and its end. `role`: what the program is asked to be, if the protocol knows more than one thing.
