@@ -38,6 +38,7 @@ test|cmd:apache2|apache2-bin|every conformance case runs against the real Apache
 test|cmd:htpasswd|apache2-utils|writes the password files that the tests read
 test|file:/usr/lib/apache2/modules/mpm_itk.so|libapache2-mpm-itk|AssignUserID as Apache knows it
 test|file:/usr/lib/apache2/modules/mod_fcgid.so|libapache2-mod-fcgid|packaged configurations that ask for it
+test|file:/usr/lib/apache2/modules/mod_jk.so|libapache2-mod-jk|mod_jk's own answers, before ours
 test|file:/usr/lib/apache2/modules/mod_perl.so|libapache2-mod-perl2|mod_perl's own answers, before ours
 test|file:/usr/lib/apache2/modules/libphp8.2.so|libapache2-mod-php8.2|mod_php's own answers, before ours
 test|cmd:javac|openjdk-17-jdk-headless|the servlet container's own program is compiled with it, and the tests' servlets (without this the other techniques are built)

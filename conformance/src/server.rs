@@ -1,6 +1,6 @@
 //! Starts apache2 or Hostler on a tree, waits until it answers, and ends it whatever happens.
 
-use crate::backends::Backends;
+use crate::backends::{self, Backends};
 use crate::scripted::{Answers, Scripted};
 use crate::table::{FileSpec, Subject};
 use crate::tree::Tree;
@@ -122,7 +122,13 @@ impl Server {
     /// A sentence with what the server printed, where it does not come up.
     pub fn start(kind: Kind, subject: &Subject, parent: &Path) -> Result<Self, String> {
         let root = parent.join(format!("{}-{}", kind.letter(), subject.name));
-        let (listeners, named) = servers(subject)?;
+        let (listeners, mut named) = servers(subject)?;
+        let mut sockets = Vec::new();
+        for name in subject.backends.keys().filter_map(|key| key.strip_prefix(backends::TCP)) {
+            let port = free_port()?;
+            sockets.push(TcpListener::bind((Ipv4Addr::LOCALHOST, port)).map_err(|error| error.to_string())?);
+            named.push((name.to_owned(), port));
+        }
         let tree = Tree { root, ports: [free_port()?, free_port()?], named, owner: unprivileged() };
         let failed = |error: std::io::Error| format!("{kind:?} on {}: {error}", subject.name);
         tree.populate(&subject.files).map_err(failed)?;
@@ -137,7 +143,7 @@ impl Server {
             Scripted::start(name, listener, answers)
         };
         let servers = listeners.into_iter().map(start).collect::<Result<_, _>>().map_err(failed)?;
-        let backends = Backends::start(subject, &tree)?;
+        let backends = Backends::start(subject, &tree, sockets)?;
         let child = spawn(kind, &configuration, subject, &tree)?;
         let mut server = Self { tree, child, _backends: backends, _servers: servers };
         server.await_ready(kind, &subject.name)?;
@@ -265,7 +271,7 @@ fn servers(subject: &Subject) -> Result<(Vec<Behind<'_>>, Ports), String> {
         listeners.push((name.clone(), listener, answers));
         ports.push((name.clone(), port));
     }
-    if !ports.is_empty() {
+    if !ports.is_empty() || subject.backends.keys().any(|key| key.starts_with(backends::TCP)) {
         ports.push(("DEAD".to_owned(), free_port()?));
     }
     Ok((listeners, ports))

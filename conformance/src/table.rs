@@ -25,8 +25,8 @@ pub struct Subject {
     /// Environment variables that the server is started with.
     #[serde(default)]
     pub environment: BTreeMap<String, String>,
-    /// Programs that are started before the server, each with a listening Unix socket as its standard input: the
-    /// socket's path below the tree -> the program's.
+    /// Programs that are started before the server, each with a listening socket as its standard input: the Unix
+    /// socket's path below the tree, or `tcp:ONE` for a TCP port that `@ONE@` stands for -> the program's path.
     #[serde(default)]
     pub backends: BTreeMap<String, String>,
     /// Path below the tree -> content.

@@ -339,3 +339,26 @@ fn the_length_of_a_body_costs_no_memory() {
     drop(readers);
     assert!(last.rest().ends_with(&vec![b'a'; ANSWER]), "who reads late gets everything");
 }
+
+/// A worker of mod_jk's that the operator has mounted elsewhere is no access file's to name.
+#[test]
+fn an_access_file_leads_to_no_worker() {
+    let (port, asked) = backend(|_| {});
+    let config = format!(
+        "JkWorkerProperty worker.list=shop\nJkWorkerProperty worker.shop.host=127.0.0.1\n\
+         JkWorkerProperty worker.shop.port={port}\nJkMount /shop/* shop\nJkOptions +DisableReuse\n\
+         <Directory \"@ROOT@/htdocs\">\nAllowOverride All\n</Directory>\n\
+         <Location /named/>\nSetHandler jakarta-servlet\n</Location>"
+    );
+    let access = "SetHandler jakarta-servlet\nSetEnv JK_WORKER_NAME shop\n";
+    let site = Site::new().file("htdocs/own/.htaccess", access).file("htdocs/own/a.txt", "a");
+    let site =
+        site.file("htdocs/named/.htaccess", "SetEnv JK_WORKER_NAME shop\n").file("htdocs/named/a.txt", "a");
+    let server = site.config(&config).start();
+    assert_eq!(server.get("/own/a.txt").status, 403, "{}", server.error_log());
+    assert_eq!(server.get("/named/a.txt").status, 403, "{}", server.error_log());
+    assert_eq!(asked.load(SeqCst), 0);
+    // Where it is mounted it is asked.
+    assert_eq!(server.get("/shop/a").status, 502);
+    assert_eq!(asked.load(SeqCst), 1);
+}

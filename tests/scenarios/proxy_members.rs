@@ -158,3 +158,64 @@ fn a_container_that_hangs_is_found_out_before_it_gets_a_request() {
     let _ = server.await_error("it does not say within 200ms that it is there");
     assert_eq!(asked.load(SeqCst), 0);
 }
+
+/// Reads as much, or less where the other side ends.
+fn bytes(stream: &mut TcpStream, length: usize) -> usize {
+    let mut space = vec![0; length];
+    stream.read_exact(&mut space).map_or(0, |()| length)
+}
+
+/// An SCGI program that tells how much body it has been sent.
+fn scgi() -> u16 {
+    let (port, _) = backend(|mut stream| {
+        let mut length = Vec::new();
+        let mut byte = [0];
+        while stream.read_exact(&mut byte).is_ok() && byte != *b":" {
+            length.push(byte[0]);
+        }
+        let length = String::from_utf8(length).ok().and_then(|text| text.parse().ok()).unwrap_or(0);
+        let mut variables = vec![0; length + 1];
+        if stream.read_exact(&mut variables).is_err() {
+            return;
+        }
+        let text = String::from_utf8_lossy(&variables).into_owned();
+        let announced = text.split('\0').nth(1).and_then(|value| value.parse().ok()).unwrap_or(0);
+        let read = bytes(&mut stream, announced);
+        let _ = write!(stream, "Content-Type: text/plain\r\n\r\nprogram {read}");
+    });
+    port
+}
+
+/// What has been read of a body for a member that could not be connected to is the next one's, whatever that speaks.
+#[test]
+fn a_body_reaches_a_member_of_another_protocol() {
+    let (web, _) = backend(|mut stream| {
+        while let Some(request) = head(&mut stream) {
+            let announced =
+                request.lines().find_map(|line| line.strip_prefix("Content-Length: ")?.trim().parse().ok());
+            let read = bytes(&mut stream, announced.unwrap_or(0));
+            let body = format!("server {read}");
+            let _ = write!(stream, "HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{body}", body.len());
+        }
+    });
+    let program = scgi();
+    let mut config = String::new();
+    for name in ["plain", "chunks"] {
+        config.push_str(&format!(
+            "<Proxy balancer://{name}-web>\nBalancerMember scgi://127.0.0.1:1\nBalancerMember http://127.0.0.1:{web}\n</Proxy>\n\
+             <Proxy balancer://{name}-program>\nBalancerMember http://127.0.0.1:1\nBalancerMember scgi://127.0.0.1:{program}\n\
+             </Proxy>\nProxyPass /{name}/web balancer://{name}-web/\nProxyPass /{name}/program balancer://{name}-program/\n"
+        ));
+    }
+    let server = Site::new().config(&config).start();
+    let body = "b".repeat(500);
+    for (member, answer) in [("web", "server 500"), ("program", "program 500")] {
+        let head = |name: &str, framing: &str| {
+            format!("POST /{name}/{member} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n{framing}\r\n\r\n")
+        };
+        let plain = head("plain", "Content-Length: 500") + &body;
+        assert_eq!(server.request(plain.as_bytes()).text(), answer, "{}", server.error_log());
+        let chunks = head("chunks", "Transfer-Encoding: chunked") + &format!("1f4\r\n{body}\r\n0\r\n\r\n");
+        assert_eq!(server.request(chunks.as_bytes()).text(), answer, "{}", server.error_log());
+    }
+}

@@ -20,6 +20,7 @@ pub mod headers;
 pub mod imagemap;
 pub mod include;
 pub mod info;
+pub mod jk;
 pub mod log_config;
 pub mod log_debug;
 pub mod log_forensic;

@@ -56,7 +56,7 @@ parts!(
 parts!(
     /// What a virtual host sets: one part per module.
     ServerConfig, Server: core alias dir mime env setenvif headers authz access_compat auth log_config expires
-    autoindex filter actions include cgi ssl perl php pool proxy proxy_fcgi proxy_html fcgid reach rewrite servlet negotiation remoteip speling usertrack vhost_alias charset_lite substitute sed session imagemap cern_meta info xml2enc userdir log_debug log_forensic
+    autoindex filter actions include cgi ssl perl php pool proxy proxy_fcgi proxy_html fcgid reach rewrite servlet negotiation remoteip speling usertrack vhost_alias charset_lite substitute sed session imagemap cern_meta info xml2enc userdir log_debug log_forensic jk
 );
 
 /// The whole configuration.

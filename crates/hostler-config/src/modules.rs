@@ -7,7 +7,7 @@ pub(crate) mod known;
 
 use crate::directives::{
     access_compat, actions, alias, auth, authz, autoindex, cern_meta, cgi, charset_lite, core, dir, env,
-    expires, fcgid, filter, headers, imagemap, include, info, log_config, log_debug, log_forensic, mime,
+    expires, fcgid, filter, headers, imagemap, include, info, jk, log_config, log_debug, log_forensic, mime,
     negotiation, peruser, pool, proxy, proxy_fcgi, proxy_html, reach, reading, remoteip, rewrite, sed,
     servlet, session, setenvif, speling, ssl, substitute, userdir, usertrack, vhost_alias, xml2enc,
 };
@@ -93,6 +93,7 @@ static MODULES: &[&Module] = &[
     &fcgid::MOD_FASTCGI,
     &proxy_fcgi::SCGI,
     &proxy_fcgi::UWSGI,
+    &jk::MODULE,
 ];
 
 /// Modules that are built in and have no directives of their own here, or share them with another.

@@ -24,6 +24,7 @@ pub(crate) mod headers;
 pub(crate) mod imagemap;
 pub(crate) mod include;
 pub(crate) mod info;
+pub(crate) mod jk;
 pub(crate) mod log_debug;
 pub(crate) mod log_forensic;
 pub(crate) mod logio;

@@ -19,6 +19,7 @@ const HANDLERS: &[&str] = &[
     "imap-file",
     "application/x-httpd-imap",
     "server-info",
+    "jakarta-servlet",
     "httpd/unix-directory",
     "none",
 ];

@@ -3,6 +3,7 @@
 use super::{LANGUAGE, handlers, pairs};
 use crate::builder::Builder;
 use crate::command::{Command, Context, Inside};
+use crate::directives::jk;
 use crate::raw::RawServer;
 use crate::section::{Pattern, Section};
 use crate::{Config, ConfigError, Node, Origin, ProcessConfig, Server, Tree};
@@ -97,7 +98,7 @@ impl Config {
             handlers::warn_of_missing(&mut builder);
             crate::directives::filter::refuse_missing(&mut builder);
         }
-        let mut servers = merged(raw, hosts);
+        let mut servers = merged(raw, hosts, &mut builder);
         super::users::add(&mut servers, &process, &mut builder);
         let Builder { facts, files, mut errors, warnings, regex_options, aliases, .. } = builder;
         let config = Self { servers, process, files, facts, warnings, regex_options, aliases };
@@ -106,8 +107,8 @@ impl Config {
     }
 }
 
-fn merged(raw: RawServer, hosts: Vec<RawServer>) -> Vec<Arc<Server>> {
-    let main = Server {
+fn merged(raw: RawServer, hosts: Vec<RawServer>, builder: &mut Builder) -> Vec<Arc<Server>> {
+    let mut main = Server {
         conf: raw.server,
         defaults: Arc::new(raw.dir),
         directories: sorted(raw.directories).into(),
@@ -116,7 +117,8 @@ fn merged(raw: RawServer, hosts: Vec<RawServer>) -> Vec<Arc<Server>> {
         ..Server::default()
     };
     let mut servers = Vec::with_capacity(hosts.len() + 1);
-    let merged: Vec<Server> = hosts.into_iter().map(|host| host.merge(&main)).collect();
+    let mut merged: Vec<Server> = hosts.into_iter().map(|host| host.merge(&main)).collect();
+    jk::finish(&mut main.conf, merged.iter_mut().map(|host| &mut host.conf), builder);
     for (server, id) in std::iter::once(main).chain(merged).zip(0..) {
         servers.push(Arc::new(Server { id, ..server }));
     }

@@ -1,5 +1,6 @@
 //! Directives of mod_env: variables that programs find in their environment whatever the request.
 
+use crate::directives::jk;
 use crate::{Args, Arity, Command, Contexts, Directive, Effect, Merge, Module, Overrides, unset_part};
 
 /// The module.
@@ -14,6 +15,9 @@ static DIRECTIVES: &[Directive] = &[
         "Sets a variable for programs",
         |command, args| {
             command.dir.env.set(args.first(), args.word(1).unwrap_or_default());
+            if args.first() == jk::INDICATOR && !command.is_htaccess() {
+                command.dir.reach.name(&format!("jk:{}", args.word(1).unwrap_or_default()));
+            }
             Ok(())
         },
     )

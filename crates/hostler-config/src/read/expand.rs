@@ -325,6 +325,8 @@ impl Reader {
                     }
                     "typesconfig"
                     | "remoteiptrustedproxylist"
+                    | "jkworkersfile"
+                    | "jkmountfile"
                     | "remoteipinternalproxylist"
                     | "sessioncryptopassphrasefile" => {
                         self.attach(&first_word(args).unwrap_or_default().0);

@@ -3,7 +3,8 @@
 //!
 //! - `target`: which URL a request has there, and whose it is;
 //! - `outgoing`, `upload`: what that server is sent;
-//! - `run`: whom it is sent to, and what becomes of it if that fails;
+//! - `choice`: whom of a balancer's members it is sent to;
+//! - `run`: how it is sent, and what becomes of it if that fails;
 //! - `http2`: the same over HTTP/2;
 //! - `secure`: TLS to it;
 //! - `answer`, `output`: what comes back;
@@ -17,6 +18,7 @@
 
 pub(crate) mod answer;
 pub(crate) mod checks;
+mod choice;
 mod http2;
 mod outgoing;
 mod output;
@@ -35,10 +37,13 @@ use crate::request::flow::{Flow, Halt, Outcome};
 use crate::request::slots::{Relation, State};
 use crate::request::{Found, Request};
 use bytes::Bytes;
+use hostler_config::directives::jk::mounts::Rule;
+use hostler_config::directives::proxy::Balancer;
 use hostler_config::directives::proxy::pass::{Asked, Verdict};
 use hostler_config::directives::proxy::url::Url;
 use hostler_config::{Pattern, Section};
 use hostler_expr::{GlobMode, RegexError, glob_matches};
+use std::sync::Arc;
 
 /// The module.
 pub(crate) static MODULE: Module = Module {
@@ -96,15 +101,26 @@ const HANDLER: &str = "proxy-server";
 const PREFIX: &[u8] = b"proxy:";
 
 /// A request is another server's.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Proxied {
     /// The path, and the query with it, is as the client sent it (`nocanon`).
     raw: bool,
+    /// A worker of mod_jk's answers.
+    mounted: Option<Arc<Mounted>>,
+}
+
+/// Whose answer it is where mod_jk's words say so.
+#[derive(Clone, Debug)]
+pub(crate) struct Mounted {
+    /// Its containers.
+    pub(crate) containers: Arc<Balancer>,
+    /// What the mount says of its answers.
+    pub(crate) rule: Rule,
 }
 
 impl State for Proxied {
     fn copy(&self) -> Box<dyn State> {
-        Box::new(*self)
+        Box::new(self.clone())
     }
 
     fn related(&self, _: &Request, _: Relation) -> Option<Box<dyn State>> {
@@ -134,7 +150,7 @@ fn translate(request: &mut Request) -> Outcome {
         }
     }
     let Verdict::To { url, raw, .. } = found else { return Ok(Flow::Declined) };
-    begin(request, &url, Proxied { raw });
+    begin(request, &url, Proxied { raw, mounted: None });
     Ok(Flow::Ok)
 }
 
@@ -147,7 +163,23 @@ fn gave_up(request: &Request, error: &RegexError) -> Halt {
 pub(crate) fn aim(request: &mut Request, url: &[u8], raw: bool) {
     request.resource.path_info.clear();
     request.resource.found = Found::Nothing;
-    begin(request, url, Proxied { raw });
+    begin(request, url, Proxied { raw, mounted: None });
+}
+
+/// A worker of mod_jk's answers for this path, which is told as it is.
+pub(crate) fn mount(request: &mut Request, path: &[u8], mounted: Mounted) {
+    let url = [b"balancer://jk", path].concat();
+    begin(request, &url, Proxied { raw: true, mounted: Some(Arc::new(mounted)) });
+}
+
+/// What mod_jk's words say of the request.
+fn mounted(request: &Request) -> Option<&Arc<Mounted>> {
+    request.slots.find::<Proxied>()?.mounted.as_ref()
+}
+
+/// Answers a request that [`mount`] has made another server's.
+pub(crate) async fn answer_mounted(request: &mut Request) -> Result<Body, Halt> {
+    run::handle(request).await
 }
 
 /// From here on the request is that of another server.
@@ -160,7 +192,7 @@ fn begin(request: &mut Request, url: &[u8], proxied: Proxied) {
 }
 
 /// Path and query as the client sent them; of a request that goes on for another, that one's.
-fn raw_target(request: &Request) -> Vec<u8> {
+pub(crate) fn raw_target(request: &Request) -> Vec<u8> {
     if request.prev.is_some() || request.is_sub() {
         let mut whole = hostler_config::directives::alias::escape_path(&request.target.uri);
         if let Some(args) = &request.target.args {
@@ -210,6 +242,9 @@ async fn by_handler(request: &mut Request) -> Result<Body, Halt> {
 async fn map(request: &mut Request) -> Outcome {
     request.resource.path_info.clear();
     request.resource.found = Found::Nothing;
+    if mounted(request).is_some() {
+        return Ok(Flow::Ok);
+    }
     let server = request.server.clone();
     let url = request.resource.filename[PREFIX.len()..].to_vec();
     let mut overs = sections::Overs::new();

@@ -9,7 +9,6 @@
 //! that has one; for each 5xx of the gateway one line with the cause and the id that the error page shows.
 
 mod machine;
-mod path;
 mod upgrade;
 
 use crate::hook::phases::Phase;
@@ -18,7 +17,7 @@ use crate::io::body::Body;
 use crate::log::{self, Severity};
 use crate::request::flow::{Flow, Halt, Outcome};
 use crate::request::{Found, Request, variables};
-use crate::technique::container::{self, Told};
+use crate::technique::container::{self, AsJk, Told, plain};
 use crate::technique::overridden::overridden;
 use crate::technique::respond::fail;
 use crate::technique::sockets::Sockets;
@@ -89,7 +88,7 @@ pub(crate) static MODULE: Module = Module {
 
 /// Finds the application that answers.
 fn translate(request: &mut Request) -> Outcome {
-    let Some(plain) = path::plain(&request.target.uri) else {
+    let Some(plain) = plain(&request.target.uri) else {
         log::request(
             request,
             Severity::Error,
@@ -161,6 +160,7 @@ async fn handle(request: &mut Request) -> Result<Body, Halt> {
         attributes: vec![Attribute::Named(b"hostler.server_name", &name)],
         packet: USUAL,
         timeout: None,
+        as_jk: AsJk::default(),
     };
     let body = container::respond(request, pool, told, LOG).await?;
     overridden(request).map_or(Ok(body), Err)

@@ -108,6 +108,11 @@ pub(crate) async fn exists(request: &Request, path: &[u8]) -> bool {
     look(request, path).await.info.is_some()
 }
 
+/// Whether there is a directory at a path that the site's user can reach.
+pub(crate) async fn is_directory(request: &Request, path: &[u8]) -> bool {
+    look(request, path).await.info.is_some_and(|info| info.kind == FileKind::Directory)
+}
+
 /// The size of a file; `None`: there is none that the site's user can reach.
 pub(crate) async fn size(request: &Request, path: &[u8]) -> Option<u64> {
     look(request, path).await.info.filter(|info| info.kind == FileKind::Regular).map(|info| info.size)

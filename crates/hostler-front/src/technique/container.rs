@@ -2,8 +2,10 @@
 //! the answer comes.
 
 mod facts;
+mod path;
 
-pub(crate) use facts::{Told, certificate, encode};
+pub(crate) use facts::{AsJk, Told, certificate, encode};
+pub(crate) use path::plain;
 
 use crate::io::body::{Body, BodyError, BodyStream};
 use crate::log;

@@ -10,6 +10,12 @@ pub(crate) fn overridden(request: &mut Request) -> Option<Halt> {
     if !request.resource.dir.proxy.error_override.as_ref()?.has(status) {
         return None;
     }
+    replaced(request)
+}
+
+/// The same, whatever the answer is.
+pub(crate) fn replaced(request: &mut Request) -> Option<Halt> {
+    let status = request.reply.status;
     // Who is to log in has to know how.
     let challenges: Vec<Bytes> = request.reply.headers_out.all(b"WWW-Authenticate").cloned().collect();
     request.reply.headers_out.clear();

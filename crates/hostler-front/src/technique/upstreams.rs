@@ -1,6 +1,7 @@
 //! Other servers that the configuration names, and balancers of several of them, as all threads share them.
 
 use hostler_config::Config;
+use hostler_config::directives::jk::Kind;
 use hostler_config::directives::proxy::checks::CheckMethod;
 use hostler_config::directives::proxy::parameters::{Method as Said, Parameters};
 use hostler_config::directives::proxy::{self, Worker, url::Url};
@@ -29,17 +30,25 @@ impl Upstreams {
             for worker in &server.conf.proxy.workers {
                 all.workers.entry(address(worker)).or_insert_with(|| upstream(worker, buffer));
             }
-            for balancer in &server.conf.proxy.balancers {
-                let key = address(balancer);
-                if !all.balancers.contains_key(&key) {
-                    let made = Arc::new(balanced(balancer, buffer));
-                    restore(&made, balancer, known);
-                    all.order.push(made.clone());
-                    all.balancers.insert(key, made);
-                }
+            let of_jk = server.conf.jk.workers.iter().filter_map(|worker| match &worker.kind {
+                Kind::Containers(balancer) => Some(balancer),
+                Kind::Status => None,
+            });
+            for balancer in server.conf.proxy.balancers.iter().chain(of_jk) {
+                all.add(balancer, buffer, known);
             }
         }
         all
+    }
+
+    fn add(&mut self, balancer: &Arc<proxy::Balancer>, buffer: Option<u32>, known: &[MemberState]) {
+        let key = address(balancer);
+        if !self.balancers.contains_key(&key) {
+            let made = Arc::new(balanced(balancer, buffer));
+            restore(&made, balancer, known);
+            self.order.push(made.clone());
+            self.balancers.insert(key, made);
+        }
     }
 
     /// A server that lines name.

@@ -3,6 +3,7 @@
 use super::types::{AcceptPathInfo, DefaultCharset, ErrorDocument, EtagParts, FileEtag, Setting};
 use super::values::{choice, number};
 use crate::directives::filter::Way;
+use crate::directives::jk;
 use crate::directives::reach;
 use crate::{Args, Arity, Command, Contexts, Directive, Effect, Overrides};
 
@@ -191,8 +192,10 @@ fn handler(cmd: &mut Command<'_>, word: &str) -> Result<Setting, String> {
         }
         return Ok(Setting::Expr(cmd.string_expr(word)?));
     }
-    if reach::proxied(word).is_some() && !cmd.is_htaccess() {
-        cmd.dir.reach.name(word);
+    let leads_elsewhere = reach::proxied(word).is_some() || word.eq_ignore_ascii_case(jk::HANDLER);
+    if leads_elsewhere && !cmd.is_htaccess() {
+        let name = if word.eq_ignore_ascii_case(jk::HANDLER) { jk::HANDLER } else { word };
+        cmd.dir.reach.name(name);
     }
     cmd.name_handler(word);
     let shows = figures(cmd, word)?;

@@ -409,9 +409,6 @@ fn member(command: &mut Command<'_>, args: &Args) -> Result<(), String> {
     let origin = command.origin;
     let name = balancer.host;
     let balancer = command.server.proxy.balancer_mut(&name, origin);
-    if balancer.members.iter().any(|member| member.worker.url.is_program() != url.is_program()) {
-        return Err("all members of a balancer speak HTTP (http://, https://), or none does".to_owned());
-    }
     let (is_ajp, is_program) = (&*url.scheme == "ajp", url.is_program());
     let worker = balancer.member(url.clone(), origin);
     words.try_for_each(|word| worker.set(&word))?;

@@ -121,6 +121,9 @@ pub struct Parameters {
     /// `receivebuffersize`: the kernel's buffer for answers, in bytes; 0: what it finds right (default:
     /// ProxyReceiveBufferSize).
     pub receive_buffer: Option<u32>,
+    /// `iobuffersize`: the longest packet of AJP, in bytes (default: ProxyIOBufferSize). What else is read is read in pieces
+    /// as large as they have to be.
+    pub io_buffer: Option<usize>,
     /// `secret`: what a servlet container wants to hear before it answers.
     pub secret: Option<Box<str>>,
     /// `upgrade`: protocols that a connection may change to; empty: none; `*`: any.
@@ -165,10 +168,10 @@ impl Parameters {
             "addressttl" => self.address_ttl = Some(Duration::from_secs(number(value, 0..=1_000_000)?)),
             "responsefieldsize" => self.field_size = Some(number(value, 256..=1 << 20)?),
             "upgrade" => self.upgrade = Some(protocols(value)),
-            // Pieces of an answer are never held back, and buffers are as large as they have to be.
+            // Pieces of an answer are never held back.
             "flushpackets" => drop(choice(value, &[("on", ()), ("off", ()), ("auto", ())])?),
             "flushwait" => drop(number(value, 0..=1000_u32)?),
-            "iobuffersize" => drop(buffer(value)?),
+            "iobuffersize" => self.io_buffer = Some(buffer(value)?),
             "receivebuffersize" => self.receive_buffer = Some(buffer(value)? as u32),
             "secret" => self.secret = Some(value.into()),
             name if name.starts_with("hc") => return self.check.set(name, value),

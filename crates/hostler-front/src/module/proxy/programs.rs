@@ -4,10 +4,11 @@
 //! What their handlers (`proxy:fcgi://...`) and applications (`ServletApp`) do is done here too; a server's parameters
 //! decide how long is waited, and whether it is asked at all.
 
-use super::PREFIX;
 use super::answer;
-use super::run::{Balanced, choose, note_failure};
-use super::target::{Aim, Destination, Whose, split};
+use super::run::note_failure;
+use super::target::{Destination, split};
+use super::upload::Read;
+use super::{PREFIX, mounted};
 use crate::io::body::{Body, BodyError, BodyStream};
 use crate::log::{self, Severity};
 use crate::module::cgi::ClientBody;
@@ -16,47 +17,45 @@ use crate::module::socket::talk::NoAnswer;
 use crate::module::socket::worker::Worker;
 use crate::request::Request;
 use crate::request::flow::Halt;
-use crate::technique::container::{self, Told};
-use crate::technique::overridden::overridden;
+use crate::technique::container::{self, AsJk, Told};
+use crate::technique::overridden::{overridden, replaced};
 use crate::technique::respond::fail;
 use crate::technique::sockets::Sockets;
 use crate::technique::sockets::{Address, Target};
 use bytes::Bytes;
-use hostler_ajp::{Attribute, USUAL};
+use hostler_ajp::{Attribute, LONGEST, USUAL};
 use hostler_config::directives::proxy::url::Url;
 use hostler_gateway::backend::ajp::Ajp;
 use hostler_gateway::backend::stream::Keep;
-use hostler_gateway::upstream::Usage;
+use hostler_gateway::upstream::{States, Usage};
 use hostler_gateway::{Error, Kind};
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 /// The log's name of the module.
-const LOG: &str = "proxy";
+pub(super) const LOG: &str = "proxy";
 
-/// Has a program answer, of a balancer's one that can be connected to.
-pub(super) async fn handle(request: &mut Request, aim: &Aim, whose: &Whose) -> Result<Body, Halt> {
-    let mut balanced = Balanced::of(request, aim, whose);
-    let mut client = None;
-    loop {
-        let to = choose(request, whose, aim, &mut balanced).await?;
-        let missed = match attempt(request, &to, &mut client).await {
-            Ok(body) => {
-                note_failure(request, &to, request.reply.status);
-                return overridden(request).map_or(Ok(body), Err);
-            }
-            Err(NoAnswer::Halt(halt)) => return Err(halt),
-            Err(missed) => missed,
-        };
-        to.upstream.fail();
-        if !balanced.may_go_on(whose) {
-            return Err(missed.halt(request, LOG));
-        }
-        if let NoAnswer::NotConnected(error, _) = &missed {
-            log::failure_soon(request, LOG, error, to.upstream.name().as_bytes());
-        }
+/// Has a program answer.
+pub(super) async fn answer(
+    request: &mut Request,
+    to: &Destination,
+    read: &mut Read,
+) -> Result<Body, NoAnswer> {
+    let client = read.for_program(request);
+    let body = attempt(request, to, client).await?;
+    note_failure(request, to, request.reply.status);
+    let page = own_page(request).or_else(|| overridden(request));
+    page.map_or(Ok(body), |page| Err(NoAnswer::Halt(page)))
+}
+
+/// `use_server_errors` of a mount: a page of this server's in the place of the answer.
+fn own_page(request: &mut Request) -> Option<Halt> {
+    let from = mounted(request)?.rule.own_errors?;
+    if request.reply.status < from {
+        return None;
     }
+    replaced(request)
 }
 
 /// Has this program answer.
@@ -75,8 +74,16 @@ async fn attempt(
         connect_timeout: to.parameters.connect_timeout.unwrap_or(timeout),
         settings: proxy_fcgi::connections(request, to.parameters.max.unwrap_or(proxy_fcgi::MOST)),
     });
-    let path = to.path.split(|b| *b == b'?').next().unwrap_or_default();
+    let end = match mounted(request) {
+        // It is without the query, and may have what looks like one.
+        Some(_) => to.path.len(),
+        None => to.path.iter().position(|b| *b == b'?').unwrap_or(to.path.len()),
+    };
+    let path = &to.path[..end];
     let body = if &*to.url.scheme == "ajp" {
+        if let Some(client) = client.take() {
+            request.target.body = client.put_back();
+        }
         contain(request, &target, path, to, timeout).await?
     } else {
         let path = match &*to.url.scheme {
@@ -176,6 +183,21 @@ fn address(url: &Url) -> Address {
     }
 }
 
+/// The longest packet, as mod_proxy_ajp takes it from a buffer's size.
+fn packet(buffer: Option<usize>) -> usize {
+    buffer.map_or(USUAL, |size| size.next_multiple_of(1024).clamp(USUAL, LONGEST))
+}
+
+/// `JkEnvVar`: variables that the container is told as attributes of the request.
+fn variables(request: &Request) -> Vec<(Vec<u8>, Vec<u8>)> {
+    let value = |name: &str, usual: &Option<Box<str>>| {
+        let set = request.env.find(name).map(|value| value.to_vec());
+        set.or_else(|| usual.as_deref().map(|usual| usual.as_bytes().to_vec()))
+    };
+    let all = &request.server.conf.jk.variables;
+    all.iter().filter_map(|(name, usual)| Some((name.as_bytes().to_vec(), value(name, usual)?))).collect()
+}
+
 /// Asks a servlet container; what it says of URLs and cookies is put in this server's words.
 async fn contain(
     request: &mut Request,
@@ -196,9 +218,26 @@ async fn contain(
             NoAnswer::NotConnected(Error::because(Kind::NotConnected, why), 503)
         })?;
     }
+    let own = mounted(request).map(|_| variables(request)).unwrap_or_default();
     let secret = to.parameters.secret.as_deref().map(|secret| Attribute::Secret(secret.as_bytes()));
-    let attributes = secret.into_iter().collect();
-    let told = Told { path, server_name: None, attributes, packet: USUAL, timeout: Some(timeout) };
+    let mut attributes: Vec<Attribute<'_>> = secret.into_iter().collect();
+    let mut as_jk = AsJk::default();
+    if mounted(request).is_some() {
+        let route = to.parameters.route.as_deref().map(|route| Attribute::Route(route.as_bytes()));
+        attributes.extend(route);
+        let states = to.upstream.states();
+        let activation: &[u8] = if states.has(States::DRAIN) { b"DIS" } else { b"ACT" };
+        attributes.push(Attribute::Named(b"JK_LB_ACTIVATION", activation));
+        attributes.extend(own.iter().map(|(name, value)| Attribute::Named(name, value)));
+        let conf = &server.conf.jk;
+        as_jk = AsJk {
+            says_zero: true,
+            hides_tls: conf.extract_ssl == Some(false),
+            local_address: conf.local_address == Some(true),
+        };
+    }
+    let packet = packet(to.parameters.io_buffer.or(server.conf.proxy.io_buffer));
+    let told = Told { path, server_name: None, attributes, packet, timeout: Some(timeout), as_jk };
     let answered = container::attempt(request, pool, told, LOG).await?;
     let body = answered.map_err(|error| {
         let status = error.status();

@@ -1,16 +1,19 @@
-//! Sends a request to another server, and to another one of a balancer's where that can't be connected to.
+//! Sends a request to another server, and to another one of a balancer's where that can't be connected to. A balancer's
+//! members need not speak the same protocol.
 
 use super::answer;
+use super::choice::{Balanced, choose};
 use super::http2::{self, NotBegun};
 use super::outgoing::{self, Framing};
 use super::output::{Broken, Conversation, Output};
 use super::programs;
 use super::secure;
-use super::target::{self, Aim, Destination, Whose};
-use super::upload::Upload;
+use super::target::{self, Destination, Whose};
+use super::upload::{Read, Upload};
 use crate::io::body::Body;
 use crate::io::tunnel::Tunnel;
 use crate::log::{self, Severity};
+use crate::module::socket::talk;
 use crate::request::Request;
 use crate::request::flow::{Continue, Halt};
 use crate::technique::gathered::Gathered;
@@ -18,18 +21,16 @@ use crate::technique::overridden::overridden;
 use crate::technique::sockets;
 use crate::technique::websocket;
 use hostler_config::directives::proxy::BadHeader;
-use hostler_config::directives::proxy::parameters::BalancerParameters;
 use hostler_gateway::backend::http::{Event, RequestFacts, Said};
 use hostler_gateway::upstream::Request as Outgoing;
 use hostler_gateway::upstream::{
-    Choice, Connection, Exchange, Failure, FailureKind, NotConnected, Secure, Session, Target, Upstream,
-    Usage, route_of,
+    Connection, Exchange, Failure, FailureKind, NotConnected, Secure, Target, Upstream, Usage,
 };
 use hostler_http1::answer::{BadLine, Limits};
 use std::future::poll_fn;
 use std::sync::Arc;
 use std::task::Poll;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// An answer that has come so far is sent in one piece.
 const WHOLE: usize = 64 << 10;
@@ -37,8 +38,6 @@ const WHOLE: usize = 64 << 10;
 const ASKED: Duration = Duration::from_secs(1);
 /// How often a request is sent once more to a server that may not have seen it.
 const MOST_REPEATS: u32 = 2;
-/// How often it is looked whether a balancer has a member again (`timeout=`).
-const LOOK: Duration = Duration::from_millis(100);
 
 /// Why there is no answer of a server.
 enum NoAnswer {
@@ -50,29 +49,39 @@ enum NoAnswer {
     Halt(Halt),
 }
 
-/// What a balancer's request is chosen by.
-pub(super) struct Balanced {
-    parameters: BalancerParameters,
-    session: Option<Session>,
-    tried: Vec<usize>,
-    since: Instant,
-}
-
 /// Answers.
 pub(super) async fn handle(request: &mut Request) -> Result<Body, Halt> {
     check_forwards(request)?;
     let aim = target::aim(request)?;
     let whose = target::whose(request, &aim)?;
-    if whose.is_program() {
-        return programs::handle(request, &aim, &whose).await;
-    }
-    let mut upload = Upload::begin(request).await.map_err(|error| {
-        log::request(request, Severity::Info, "proxy", &format!("the request's body is incomplete: {error}"));
-        Halt::Status(error.status())
-    })?;
     let mut balanced = Balanced::of(request, &aim, &whose);
+    let mut read = Read::default();
     loop {
         let to = choose(request, &whose, &aim, &mut balanced).await?;
+        if to.url.is_program() {
+            let missed = match programs::answer(request, &to, &mut read).await {
+                Ok(body) => return Ok(body),
+                Err(talk::NoAnswer::Halt(halt)) => return Err(halt),
+                Err(missed) => missed,
+            };
+            to.upstream.fail();
+            if !balanced.may_go_on(&whose) {
+                return Err(missed.halt(request, programs::LOG));
+            }
+            if let talk::NoAnswer::NotConnected(error, _) = &missed {
+                log::failure_soon(request, programs::LOG, error, to.upstream.name().as_bytes());
+            }
+            continue;
+        }
+        let upload = read.for_server(request).await.map_err(|error| {
+            log::request(
+                request,
+                Severity::Info,
+                "proxy",
+                &format!("the request's body is incomplete: {error}"),
+            );
+            Halt::Status(error.status())
+        })?;
         let (missed, rest) = match attempt(request, &to, upload).await {
             Ok(body) => return Ok(body),
             Err(missed) => missed,
@@ -88,10 +97,10 @@ pub(super) async fn handle(request: &mut Request) -> Result<Body, Halt> {
         };
         to.upstream.fail();
         log::request(request, Severity::Error, "proxy", &format!("{}: {why}", to.upstream.name()));
-        let Some(another) = rest.filter(|_| balanced.may_go_on(&whose)) else {
+        if rest.is_none() || !balanced.may_go_on(&whose) {
             return Err(Halt::Status(503));
-        };
-        upload = another;
+        }
+        read.upload = rest;
     }
 }
 
@@ -99,92 +108,9 @@ pub(super) async fn handle(request: &mut Request) -> Result<Body, Halt> {
 fn check_forwards(request: &Request) -> Continue {
     if outgoing::asked_forwards(request).is_some_and(|most| most < 1) {
         log::request(request, Severity::Error, "proxy", "Max-Forwards has reached zero - proxy loop?");
-        return Err(Halt::Status(502));
+        return Err(Halt::Status(400));
     }
     Ok(())
-}
-
-impl Balanced {
-    pub(super) fn of(request: &Request, aim: &Aim, whose: &Whose) -> Self {
-        let parameters = match whose {
-            Whose::Balancer(_, said) => said.parameters.clone(),
-            Whose::One(_) => BalancerParameters::default(),
-        };
-        let session = parameters.sticky.as_ref().and_then(|(cookie, path)| {
-            let cookies = request.target.headers_in.joined(b"Cookie").unwrap_or_default();
-            route_of(&aim.path, &cookies, (cookie, path), parameters.semicolon == Some(true))
-        });
-        Self { parameters, session, tried: Vec::new(), since: Instant::now() }
-    }
-
-    /// Whether another member may be tried.
-    pub(super) fn may_go_on(&self, whose: &Whose) -> bool {
-        let Whose::Balancer(balancer, _) = whose else { return false };
-        let most = self.parameters.max_attempts.map_or(balancer.members().len(), |most| most as usize + 1);
-        self.tried.len() < most
-    }
-}
-
-/// Who is to answer.
-pub(super) async fn choose(
-    request: &mut Request,
-    whose: &Whose,
-    aim: &Aim,
-    balanced: &mut Balanced,
-) -> Result<Destination, Halt> {
-    let (balancer, said) = match whose {
-        Whose::Balancer(balancer, said) => (balancer, said),
-        Whose::One(destination) => return one(request, destination),
-    };
-    loop {
-        let choice = Choice { session: balanced.session.as_ref(), tried: &balanced.tried };
-        match balancer.choose(choice) {
-            Ok(chosen) => {
-                balanced.tried.push(chosen.index);
-                let to = target::member(chosen.member, said, chosen.index, aim);
-                tell(request, balancer.name(), &to, balanced, chosen.route_changed);
-                return Ok(to);
-            }
-            Err(_) if balanced.parameters.timeout.is_some_and(|wait| balanced.since.elapsed() < wait) => {
-                tokio::time::sleep(LOOK).await;
-            }
-            Err(_) => {
-                let message = format!("balancer://{}: no member can take the request now", balancer.name());
-                log::request(request, Severity::Error, "proxy", &message);
-                return Err(Halt::Status(503));
-            }
-        }
-    }
-}
-
-/// A server of its own, unless it is to be left alone.
-fn one(request: &Request, destination: &Destination) -> Result<Destination, Halt> {
-    if !destination.upstream.is_usable() {
-        let message = format!(
-            "{}: it is left alone (retry=, status=), as it could not be connected to, or is disabled",
-            destination.upstream.name()
-        );
-        log::request(request, Severity::Error, "proxy", &message);
-        return Err(Halt::Status(503));
-    }
-    Ok(destination.clone())
-}
-
-/// The environment tells who was chosen, and why.
-fn tell(request: &mut Request, balancer: &str, to: &Destination, balanced: &Balanced, changed: bool) {
-    let route = to.upstream.settings().route.as_bytes().to_vec();
-    request.env.set("BALANCER_NAME", format!("balancer://{balancer}"));
-    request.env.set("BALANCER_WORKER_NAME", to.upstream.name().to_owned());
-    request.env.set("BALANCER_WORKER_ROUTE", route);
-    if balanced.parameters.sticky.is_some() && changed {
-        request.env.set("BALANCER_ROUTE_CHANGED", "1");
-    }
-    if let Some(session) = &balanced.session
-        && let Some(route) = &session.route
-    {
-        request.env.set("BALANCER_SESSION_ROUTE", route.clone());
-        request.env.set("BALANCER_SESSION_STICKY", session.name.clone());
-    }
 }
 
 type Attempted = Result<Body, (NoAnswer, Option<Upload>)>;
@@ -202,7 +128,8 @@ async fn attempt(request: &mut Request, to: &Destination, mut upload: Upload) ->
         Ok(secure) => secure,
         Err(halted) => return Err(halt(halted)),
     };
-    let mut kept = if to.url.is_http2() { None } else { to.upstream.kept(secure.as_deref()) };
+    let mut kept =
+        if to.url.is_http2() || is_initial(request) { None } else { to.upstream.kept(secure.as_deref()) };
     let mut repeats = 0;
     loop {
         let exchange = match start(request, to, secure.as_ref(), (&outgoing, &upload), &mut kept).await {
@@ -232,6 +159,12 @@ async fn attempt(request: &mut Request, to: &Destination, mut upload: Upload) ->
             }
         }
     }
+}
+
+/// `proxy-initial-not-pooled`: a client's first request is to have a connection of its own, which can't be just about to be
+/// closed.
+fn is_initial(request: &Request) -> bool {
+    request.client.peer.requests.get() == 0 && request.env.contains("proxy-initial-not-pooled")
 }
 
 /// Has a connection, and says the request on it.

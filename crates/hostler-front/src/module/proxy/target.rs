@@ -1,6 +1,6 @@
 //! Which URL a request has at another server (`proxy_http_canon`), and which server that is.
 
-use super::{PREFIX, Proxied};
+use super::{PREFIX, Proxied, mounted};
 use crate::log::{self, Severity};
 use crate::request::flow::Halt;
 use crate::request::{Request, settings};
@@ -32,16 +32,6 @@ pub(super) enum Whose {
     Balancer(Arc<Balancer>, Arc<Said>),
 }
 
-impl Whose {
-    /// Whether another protocol than HTTP is spoken. Members of a balancer agree about that.
-    pub(super) fn is_program(&self) -> bool {
-        match self {
-            Self::One(destination) => destination.url.is_program(),
-            Self::Balancer(_, said) => said.members.first().is_some_and(|m| m.worker.url.is_program()),
-        }
-    }
-}
-
 /// A server, and what is said of it.
 #[derive(Clone)]
 pub(super) struct Destination {
@@ -65,7 +55,7 @@ fn refused(request: &Request, status: u16, why: &str) -> Halt {
 
 /// The request's URL there, as it is sent.
 pub(super) fn aim(request: &Request) -> Result<Aim, Halt> {
-    let proxied = request.slots.find::<Proxied>().copied().unwrap_or_default();
+    let proxied = request.slots.find::<Proxied>().cloned().unwrap_or_default();
     let whole = request
         .resource
         .filename
@@ -113,6 +103,11 @@ pub(super) fn split(url: &[u8]) -> (&[u8], &[u8]) {
 /// Who may answer it.
 pub(super) fn whose(request: &Request, aim: &Aim) -> Result<Whose, Halt> {
     let (conf, shared) = (&request.server.conf.proxy, &request.thread.shared);
+    if let Some(mounted) = mounted(request) {
+        let balancer = shared.of::<Upstreams>().balancer(&mounted.containers);
+        let balancer = balancer.ok_or_else(|| refused(request, 500, "there is no such worker"))?;
+        return Ok(Whose::Balancer(balancer.clone(), mounted.containers.clone()));
+    }
     if aim.url.is_balancer() {
         let found = conf.balancer(&aim.url.host);
         let made = found.and_then(|said| Some((shared.of::<Upstreams>().balancer(said)?, said)));
@@ -147,14 +142,26 @@ pub(super) fn whose(request: &Request, aim: &Aim) -> Result<Whose, Halt> {
 }
 
 /// A member of a balancer: its path comes before the request's.
-pub(super) fn member(upstream: Arc<Upstream>, said: &Said, index: usize, aim: &Aim) -> Destination {
+pub(super) fn member(
+    request: &Request,
+    upstream: Arc<Upstream>,
+    said: &Said,
+    index: usize,
+    aim: &Aim,
+) -> Destination {
     let worker = &said.members[index].worker;
     let path = [worker.url.path.as_bytes(), &aim.path].concat();
-    let fails_on = (
+    let mut fails_on = (
         said.parameters.fail_on_status.clone().unwrap_or_default(),
         said.parameters.fail_on_timeout == Some(true),
     );
-    let (url, parameters) = (worker.url.clone(), worker.parameters.clone());
+    let (url, mut parameters) = (worker.url.clone(), worker.parameters.clone());
+    if let Some(mounted) = mounted(request) {
+        parameters.timeout = mounted.rule.timeout.or(parameters.timeout);
+        if !mounted.rule.fail_on_status.is_empty() {
+            fails_on.0.clone_from(&mounted.rule.fail_on_status);
+        }
+    }
     Destination { upstream, url, parameters, is_unknown: false, path, fails_on }
 }
 

@@ -2,6 +2,7 @@
 //! cost the request.
 
 use crate::io::body::{BodyError, RequestBody};
+use crate::module::cgi::ClientBody;
 use crate::request::Request;
 use bytes::Bytes;
 use hostler_gateway::backend::http::Sending;
@@ -12,6 +13,8 @@ use std::task::{Context, Poll};
 
 /// A body without a length that is no longer than this is given one: not all servers know chunks.
 const GATHERED: usize = 16 << 10;
+/// What is gathered where a length has to be told (`proxy-sendcl`).
+const MEASURED: usize = 1 << 20;
 
 /// A request's body.
 pub(super) struct Upload {
@@ -49,10 +52,15 @@ impl Upload {
             upload.length = said.filter(|length| *length == 0);
             return Ok(upload);
         }
+        let wants = |names: &[&str]| names.iter().any(|name| request.env.contains(name));
         upload.length = said;
         upload.sending = Sending::Plain;
-        if said.is_none() && !request.target.headers_in.contains("Expect") {
-            upload.gather().await?;
+        // Quirk(apache): a length that the client has told stays, whatever the variables say.
+        let is_counted = wants(&["proxy-sendcl"]) && !wants(&["proxy-sendchunked", "proxy-sendchunks"]);
+        if is_counted {
+            upload.measure(said).await?;
+        } else if said.is_none() && !request.target.headers_in.contains("Expect") {
+            upload.gather(GATHERED).await?;
         }
         if upload.length.is_none() {
             upload.sending = Sending::Chunked;
@@ -60,9 +68,18 @@ impl Upload {
         Ok(upload)
     }
 
-    async fn gather(&mut self) -> Result<(), BodyError> {
+    /// Finds out how long the body is, which the server wants to know before it comes.
+    async fn measure(&mut self, said: Option<u64>) -> Result<(), BodyError> {
+        if said.is_some() {
+            return Ok(());
+        }
+        self.gather(MEASURED).await?;
+        if self.is_whole { Ok(()) } else { Err(BodyError::TooLarge) }
+    }
+
+    async fn gather(&mut self, most: usize) -> Result<(), BodyError> {
         let mut length = 0;
-        while length < GATHERED {
+        while length < most {
             match self.body.chunk().await {
                 Some(piece) => {
                     let piece = piece?;
@@ -77,6 +94,11 @@ impl Upload {
         }
         self.next = self.first.iter().cloned().collect();
         Ok(())
+    }
+
+    /// All of it again, for another reader: nothing of it has been sent.
+    pub(super) fn put_back(self) -> RequestBody {
+        self.body.behind(self.first)
     }
 
     /// Whether there is one.
@@ -129,5 +151,33 @@ impl Upload {
     fn pass(&mut self, exchange: &mut Exchange, piece: Bytes) {
         self.sent += piece.len() as u64;
         exchange.send(piece);
+    }
+}
+
+/// What has been read of the request's body for a server that could not be connected to.
+#[derive(Default)]
+pub(super) struct Read {
+    pub(super) upload: Option<Upload>,
+    client: Option<ClientBody>,
+}
+
+impl Read {
+    /// The body for a server that speaks HTTP.
+    pub(super) async fn for_server(&mut self, request: &mut Request) -> Result<Upload, BodyError> {
+        if let Some(upload) = self.upload.take() {
+            return Ok(upload);
+        }
+        if let Some(client) = self.client.take() {
+            request.target.body = client.put_back();
+        }
+        Upload::begin(request).await
+    }
+
+    /// The body for a program.
+    pub(super) fn for_program(&mut self, request: &mut Request) -> &mut Option<ClientBody> {
+        if let Some(upload) = self.upload.take() {
+            request.target.body = upload.put_back();
+        }
+        &mut self.client
     }
 }

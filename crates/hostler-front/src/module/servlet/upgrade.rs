@@ -11,7 +11,7 @@ use crate::io::tunnel::Tunnel;
 use crate::log;
 use crate::request::flow::Halt;
 use crate::request::{Request, settings, variables};
-use crate::technique::container::{self, Told, certificate};
+use crate::technique::container::{self, AsJk, Told, certificate};
 use crate::technique::reply::withdraw_connection;
 use crate::technique::respond::fail;
 use crate::technique::sockets;
@@ -110,6 +110,7 @@ async fn begin(
         attributes: vec![Attribute::Named(ASK, b"1")],
         packet: USUAL,
         timeout: None,
+        as_jk: AsJk::default(),
     };
     let head = container::ask(request, pool, &told).await?;
     let path = socket(&head, machine).map_err(|why| Error::because(Kind::NotConnected, why))?;

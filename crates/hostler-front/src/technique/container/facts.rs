@@ -22,6 +22,19 @@ pub(crate) struct Told<'a> {
     pub(crate) packet: usize,
     /// How long the container may be silent; `None`: `Timeout`.
     pub(crate) timeout: Option<Duration>,
+    /// What mod_jk does otherwise than mod_proxy_ajp.
+    pub(crate) as_jk: AsJk,
+}
+
+/// What mod_jk does otherwise than mod_proxy_ajp.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct AsJk {
+    /// A request without a body has a length of zero.
+    pub(crate) says_zero: bool,
+    /// `JkExtractSSL Off`: nothing is told of TLS.
+    pub(crate) hides_tls: bool,
+    /// `JkOptions ForwardLocalAddress`: the server's address stands for the client's.
+    pub(crate) local_address: bool,
 }
 
 /// Fields that are about the client's connection, or that a container must not believe twice (RFC 9110 §7.6.1).
@@ -59,14 +72,17 @@ pub(crate) fn encode(request: &Request, told: &Told<'_>) -> Result<(Bytes, Ask),
             && (announced == BodyAnnouncement::Chunks || (!has_body && !is_get_of_nothing(request)));
         !NOT_SENT.iter().any(is) && !named.iter().any(is) && !is_a_lie
     };
-    let headers: Vec<(&[u8], &[u8])> = request
+    let mut headers: Vec<(&[u8], &[u8])> = request
         .target
         .headers_in
         .iter()
         .filter(|(name, _)| is_sent(name))
         .map(|(name, value)| (&**name, &**value))
         .collect();
-    let texts = Texts::of(request);
+    if told.as_jk.says_zero && !has_body && !is_get_of_nothing(request) {
+        headers.push((b"content-length", b"0"));
+    }
+    let texts = Texts::of(request, told.as_jk);
     let mut attributes = texts.attributes(request);
     attributes.extend_from_slice(&told.attributes);
     let forward = ForwardRequest {
@@ -78,7 +94,7 @@ pub(crate) fn encode(request: &Request, told: &Told<'_>) -> Result<(Bytes, Ask),
         server_name: told.server_name.unwrap_or(&texts.server_name),
         // Quirk(tomcat): it takes it for the port that was connected to; the one that the client has named stands in Host.
         server_port: request.client.peer.local.port(),
-        is_ssl: request.client.peer.tls.is_some(),
+        is_ssl: request.client.peer.tls.is_some() && !told.as_jk.hides_tls,
         headers: &headers,
         attributes: &attributes,
     };
@@ -117,14 +133,21 @@ struct Texts {
     local: String,
     server_name: Vec<u8>,
     certificate: Option<String>,
+    hides_tls: bool,
 }
 
 impl Texts {
-    fn of(request: &Request) -> Self {
+    fn of(request: &Request, as_jk: AsJk) -> Self {
+        let local = request.client.peer.local.ip().to_string();
+        let (remote, port) = match as_jk.local_address {
+            true => (local.clone(), 0),
+            false => (request.client.peer.remote.ip().to_string(), request.client.peer.remote.port()),
+        };
         Self {
-            remote: request.client.peer.remote.ip().to_string(),
-            remote_port: request.client.peer.remote.port().to_string(),
-            local: request.client.peer.local.ip().to_string(),
+            remote,
+            remote_port: port.to_string(),
+            local,
+            hides_tls: as_jk.hides_tls,
             server_name: variables::server_name(request),
             certificate: request.client.peer.tls.as_ref().and_then(certificate),
         }
@@ -139,7 +162,7 @@ impl Texts {
         all.extend(request.user.as_deref().map(Attribute::RemoteUser));
         all.extend(request.auth_type.as_deref().map(Attribute::AuthType));
         all.extend(request.target.args.as_deref().map(Attribute::QueryString));
-        if let Some(tls) = &request.client.peer.tls {
+        if let Some(tls) = request.client.peer.tls.as_ref().filter(|_| !self.hides_tls) {
             all.push(Attribute::SslCipher(tls.cipher.as_bytes()));
             all.push(Attribute::Named(b"AJP_SSL_PROTOCOL", tls.protocol.as_bytes()));
             let bits = tls_facts::value(tls, "SSL_CIPHER_USEKEYSIZE");

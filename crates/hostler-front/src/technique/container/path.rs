@@ -3,7 +3,7 @@
 
 /// Without parameters, and with one slash where there are several. `None`: it would lead upwards, or has what containers
 /// take for a slash; nobody sends that by accident.
-pub(super) fn plain(path: &[u8]) -> Option<Vec<u8>> {
+pub(crate) fn plain(path: &[u8]) -> Option<Vec<u8>> {
     let mut plain = Vec::with_capacity(path.len());
     let mut parts = path.split(|byte| *byte == b'/').skip(1).peekable();
     while let Some(part) = parts.next() {
