@@ -50,10 +50,13 @@ pub fn ranges(field: &[u8], length: u64, limits: RangeLimits) -> Ranges {
     let mut found: Vec<ByteRange> = Vec::new();
     let (mut specs, mut overlaps, mut reversals) = (0u32, 0u32, 0u32);
     for (index, spec) in set.split(|&b| b == b',').enumerate() {
-        let spec = if index == 0 { spec } else { spec.trim_ascii() };
-        if spec.is_empty() {
-            continue;
+        // Quirk(apache): commas in a row are one, but for those before the first range.
+        match (index, spec.is_empty()) {
+            (0, true) => return Ranges::Whole,
+            (_, true) => continue,
+            _ => {}
         }
+        let spec = if index == 0 { spec } else { spec.trim_ascii() };
         specs += 1;
         if limits.ranges.is_some_and(|max| specs > max) {
             return Ranges::Whole;
@@ -121,6 +124,9 @@ mod tests {
         assert_eq!(ranges(b"bytes=-3", 10, LIMITS), some(&[(7, 9)]));
         assert_eq!(ranges(b"bytes=-30", 10, LIMITS), some(&[(0, 9)]));
         assert_eq!(ranges(b"bytes=0-0, 8-99", 10, LIMITS), some(&[(0, 0), (8, 9)]));
+        assert_eq!(ranges(b"bytes=0-0,,2-3,", 10, LIMITS), some(&[(0, 0), (2, 3)]));
+        assert_eq!(ranges(b"bytes=,2-3", 10, LIMITS), Ranges::Whole);
+        assert_eq!(ranges(b"bytes=0-0, ,2-3", 10, LIMITS), Ranges::Whole);
         assert_eq!(ranges(b"bytes=10-", 10, LIMITS), Ranges::Unsatisfiable);
         assert_eq!(ranges(b"bytes=0-", 0, LIMITS), Ranges::Whole);
         assert_eq!(ranges(b"BYTES=0-5,3-8", 10, LIMITS), some(&[(0, 8)]));

@@ -33,8 +33,14 @@ pub(crate) fn date(text: &[u8]) -> Option<i64> {
 }
 
 /// Evaluates the request's conditions in the order of RFC 9110 §13.2.2.
+///
+/// Quirk(apache): If-Unmodified-Since counts beside If-Match, too. Where it has been met, and where If-Range stands beside Range,
+/// no copy of the client's is good enough: it gets what it has asked for.
 pub(crate) fn evaluate(request: &Request, validators: Validators<'_>) -> Condition {
     let header = |name: &str| request.target.headers_in.joined(name.as_bytes());
+    let is_ranged = request.target.headers_in.contains("Range");
+    let unmodified = header("If-Unmodified-Since");
+    let sends = unmodified.is_some() || (is_ranged && request.target.headers_in.contains("If-Range"));
     let modified = validators.modified;
     let mut not_modified = None;
     if let Some(tags) = header("If-Match") {
@@ -42,15 +48,16 @@ pub(crate) fn evaluate(request: &Request, validators: Validators<'_>) -> Conditi
         if tags.trim_ascii() != b"*" && !strong {
             return Condition::Failed;
         }
-    } else if let Some(since) = header("If-Unmodified-Since").and_then(|v| date(&v))
-        && modified.is_none_or(|m| m > since)
+    }
+    if let Some(since) = unmodified.and_then(|v| date(&v))
+        && modified.map_or(!is_ranged, |m| m > since)
     {
         return Condition::Failed;
     }
     if let Some(tags) = header("If-None-Match") {
         let any = tags.trim_ascii() == b"*";
         // A weak comparison is for GET without ranges only (RFC 9110 §13.1.2).
-        let weak = request.is_get() && !request.target.headers_in.contains("Range");
+        let weak = request.is_get() && !is_ranged;
         let matches = any || validators.etag.is_some_and(|etag| lists_any(request, &tags, etag, weak));
         if matches && !request.is_get() {
             return Condition::Failed;
@@ -65,7 +72,7 @@ pub(crate) fn evaluate(request: &Request, validators: Validators<'_>) -> Conditi
         let unchanged = modified.is_some_and(|m| m <= since) && since <= validators.now;
         not_modified = Some(unchanged);
     }
-    if not_modified == Some(true) { Condition::NotModified } else { Condition::Met }
+    if not_modified == Some(true) && !sends { Condition::NotModified } else { Condition::Met }
 }
 
 /// Whether a list has an entity tag or what compression makes of it for this client. Apache compares the plain
