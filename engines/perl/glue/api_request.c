@@ -200,10 +200,11 @@ static void link_next(pTHX_ hp_request *r, const hp_told *told)
     }
 }
 
-/* go_on(r, target): internal_redirect. The other request is served here and now, by this worker if it is Perl's. */
+/* go_on(r, target, it keeps the type): internal_redirect. The other request is served here and now, by this worker if it
+ * is Perl's. */
 XS(hp_go_on)
 {
-    HP_METHOD(2);
+    HP_METHOD(3);
     STRLEN length;
     const char *target = SvPV(ST(1), length);
     hp_told told;
@@ -217,7 +218,7 @@ XS(hp_go_on)
     (void)hp_request_forget_output(r);
     hp_request_tell_changes(aTHX_ r);
     r->redirected = 1;
-    hp_ask_redirect(target, length);
+    hp_ask_redirect(target, length, SvTRUE(ST(2)));
     hp_serve_until_told(aTHX_ & told);
     if (told.kind == HP_TOLD_ANSWER)
         link_next(aTHX_ r, &told);

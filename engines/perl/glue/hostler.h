@@ -191,7 +191,7 @@ void hp_ask_look_up(const char *method, size_t method_length, const char *target
 void hp_ask_run(const char *target, size_t length, uint32_t id, const hp_changes *changes);
 /* Has the request go on as one for this local URL (it begins with a slash), whose answer is sent as this one's:
  * HP_TOLD_ANSWER with that request as it was answered, or HP_TOLD_RAN. */
-void hp_ask_redirect(const char *target, size_t length);
+void hp_ask_redirect(const char *target, size_t length, int keeps_type);
 /* Has these lines of configuration added for this request: HP_TOLD_CONFIGURED with the number of what it is now, or with
  * the reason why not. `overrides`: Apache's OR_ bits of what they may contain. */
 void hp_ask_configure(const char *text, size_t length, uint32_t overrides, int phase);

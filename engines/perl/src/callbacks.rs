@@ -234,10 +234,10 @@ extern "C" fn hp_out_standing(pushed: u32, stopped: c_int) {
 /// # Safety
 /// The string must be there.
 #[unsafe(no_mangle)]
-unsafe extern "C" fn hp_ask_redirect(target: *const c_char, length: usize) {
+unsafe extern "C" fn hp_ask_redirect(target: *const c_char, length: usize, keeps_type: c_int) {
     // SAFETY: the caller's.
     let target = unsafe { Str { ptr: target, len: length }.bytes() };
-    say(&FromPerl::Redirect { target });
+    say(&FromPerl::Redirect { target, keeps_type: keeps_type != 0 });
 }
 
 #[unsafe(no_mangle)]

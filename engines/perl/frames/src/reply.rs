@@ -36,6 +36,8 @@ pub enum FromPerl<'a> {
     Redirect {
         /// URL-path with query.
         target: &'a [u8],
+        /// It begins with this one's content type (`internal_redirect_handler`).
+        keeps_type: bool,
     },
     /// Configuration that a program adds for this request (`add_config`). Answer: [`crate::ToPerl::Configured`].
     Configure {
@@ -117,9 +119,10 @@ impl<'a> FromPerl<'a> {
                     changes.encode(e);
                 }
             }
-            Self::Redirect { target } => {
+            Self::Redirect { target, keeps_type } => {
                 e.u8(kind::REDIRECT);
                 e.bytes(target);
+                e.bool(*keeps_type);
             }
             Self::Configure { text, overrides, phase } => {
                 e.u8(kind::CONFIGURE);
@@ -150,7 +153,7 @@ impl<'a> FromPerl<'a> {
                 changes: if d.bool()? { Some(Box::new(Changes::decode(&mut d)?)) } else { None },
             },
             kind::REDIRECT => match d.bytes()? {
-                target if target.starts_with(b"/") => Self::Redirect { target },
+                target if target.starts_with(b"/") => Self::Redirect { target, keeps_type: d.bool()? },
                 _ => return Err(Malformed),
             },
             kind::CONFIGURE => Self::Configure { text: d.bytes()?, overrides: d.u32()?, phase: d.u8()? },
@@ -230,7 +233,7 @@ mod tests {
             FromPerl::LookUp { method: b"GET", target: b"/x", file: true },
             FromPerl::Run { target: b"/x", id: 4, changes: None },
             FromPerl::Run { target: b"/x", id: 4, changes: Some(Box::default()) },
-            FromPerl::Redirect { target: b"/x?y" },
+            FromPerl::Redirect { target: b"/x?y", keeps_type: true },
             FromPerl::Configure { text: b"Require all denied", overrides: 31, phase: 3 },
             FromPerl::Standing { pushed: PhaseSet(16), stopped: None },
             FromPerl::Standing { pushed: PhaseSet(0), stopped: Some(Phase::Access) },
@@ -251,6 +254,6 @@ mod tests {
         assert_eq!(FromPerl::decode(&[99]), Err(Malformed));
         assert_eq!(FromPerl::decode(b""), Err(Malformed));
         assert_eq!(FromPerl::decode(&[6, 0, 0, 0, 0, 14]), Err(Malformed), "there is no fifteenth phase");
-        assert!(FromPerl::decode(&encoded(&FromPerl::Redirect { target: b"x" })).is_err());
+        assert!(FromPerl::decode(&encoded(&FromPerl::Redirect { target: b"x", keeps_type: false })).is_err());
     }
 }

@@ -20,8 +20,13 @@ sub new {
     utf8::encode($data) if utf8::is_utf8($data) && !utf8::downgrade($data, 1);
     $offset ||= 0;
     die "APR::Bucket::new: the offset is outside of the buffer\n" if $offset > CORE::length $data;
-    $data = defined $length && $length ? substr $data, $offset, $length : substr $data, $offset;
-    return bless { kind => 'mod_perl SV bucket', data => $data }, ref $class || $class;
+    my $most = CORE::length($data) - $offset;
+    if (($length || 0) > $most) {
+        require Carp;
+        Carp::croak("APR::Bucket::new: the length argument can't be bigger than the total buffer length minus offset");
+    }
+    $data = substr $data, $offset, $length || $most;
+    return bless { kind => 'mod_perl SV bucket', data => $data, start => $offset }, ref $class || $class;
 }
 
 sub eos_create   { return bless { kind => 'EOS',   data => '' }, __PACKAGE__ }
@@ -30,7 +35,7 @@ sub flush_create { return bless { kind => 'FLUSH', data => '' }, __PACKAGE__ }
 sub is_eos   { return $_[0]{kind} eq 'EOS'   ? 1 : '' }
 sub is_flush { return $_[0]{kind} eq 'FLUSH' ? 1 : '' }
 sub length   { return CORE::length $_[0]{data} }
-sub start    { return 0 }
+sub start    { return $_[0]{start} || 0 }
 sub data     { return $_[0]{data} }
 sub type     { return bless { name => $_[0]{kind} }, 'APR::BucketType' }
 sub setaside { return 0 }

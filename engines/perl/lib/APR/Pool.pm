@@ -70,8 +70,10 @@ sub _complain {
 
 sub clear { my $pool = shift; _alive($pool); $pool->_run; return }
 
+# One that is gone already stays so.
 sub destroy {
     my $pool = shift;
+    return unless $pool->{cleanups};
     _alive($pool);
     $pool->_run;
     delete $pool->{cleanups};

@@ -128,7 +128,7 @@ sub _basic_credentials {
     return (0, $password // '');
 }
 
-sub get_remote_logname { return }
+sub get_remote_logname { my $unknown; return $unknown }
 
 sub get_remote_host { my $r = shift; return $r->connection->get_remote_host(@_) }
 

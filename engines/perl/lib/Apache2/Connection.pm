@@ -13,8 +13,8 @@ sub local_addr  { require APR::SockAddr; return APR::SockAddr->of($_[0]->local_i
 *remote_addr = \&client_addr;
 
 # HostnameLookups is off: the name is not known.
-sub remote_host { return }
-sub local_host  { return }
+sub remote_host { my $unknown;       return $unknown }
+sub local_host  { return remote_host() }
 
 # get_remote_host(type): REMOTE_HOST 0: only a name; REMOTE_NAME 1 (the default) and REMOTE_NOLOOKUP 2: the address.
 sub get_remote_host {

@@ -70,6 +70,7 @@ sub _given {
 
 sub push_handlers {
     my ($r, $phase, $given) = @_;
+    Carp::croak('Usage: Apache2::RequestRec::push_handlers(r, name, sv)') if @_ != 3;
     my $list = _phase($r, $phase, 'push_handlers') or return 0;
     _handlers($r, $phase, [ @$list, _given($given, scalar caller) ]);
     return 1;
@@ -99,7 +100,8 @@ use constant OR_HTACCESS => 31;
 # is the front's to carry out, which says at once what it cannot.
 sub add_config {
     my ($r, $lines, $overrides) = @_;
-    my $text = join "\n", ref $lines eq 'ARRAY' ? @$lines : $lines;
+    Carp::croak('$r->add_config() has failed: not an array reference') unless ref $lines eq 'ARRAY';
+    my $text = join "\n", @$lines;
     my $why  = Hostler::Request::configure($r, $text, defined $overrides && $overrides >= 0 ? $overrides : OR_HTACCESS);
     delete @{ Hostler::Request::stash($r) }{qw(auth_name auth_type)};
     return unless defined $why;

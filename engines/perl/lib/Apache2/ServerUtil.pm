@@ -31,7 +31,9 @@ sub server_root          { return Hostler::settings()->{server_root} }
 # (pool, path), also as a method with a path: below ServerRoot unless it begins with a slash; `.` and `..` are resolved
 # (apr_filepath_merge), and ServerRoot alone ends with a slash.
 sub server_root_relative {
-    if (!@_) { require Carp; Carp::croak('Usage: Apache2::ServerUtil::server_root_relative(p, fname="")') }
+    require Carp;
+    Carp::croak('Usage: Apache2::ServerUtil::server_root_relative(p, fname="")') if !@_;
+    Carp::croak('p is not of type APR::Pool') if ref $_[0] && !grep { eval { $_[0]->isa($_) } } qw(APR::Pool Apache2::ServerRec);
     my $path = $_[1] // '';
     $path = (server_root() // '') . "/$path" unless $path =~ m{\A/};
     my @parts;

@@ -42,11 +42,16 @@ sub lookup_file {
 
 sub internal_redirect {
     my ($r, $uri) = @_;
-    Hostler::Request::go_on($r, $uri);
+    Hostler::Request::go_on($r, $uri, 0);
     return;
 }
 
-sub internal_redirect_handler { return &internal_redirect }
+# The other request begins with this one's content type.
+sub internal_redirect_handler {
+    my ($r, $uri) = @_;
+    Hostler::Request::go_on($r, $uri, 1);
+    return;
+}
 
 sub internal_fast_redirect {
     my ($r, $sub) = @_;

@@ -415,7 +415,7 @@ fn note_own(message: FromPerl<'_>, answer: &mut Answer) -> bool {
             return true;
         }
         FromPerl::Standing { .. } => {}
-        FromPerl::Redirect { target } => {
+        FromPerl::Redirect { target, .. } => {
             answer.question = Some(format!("redirect {}", text(target)));
             return true;
         }

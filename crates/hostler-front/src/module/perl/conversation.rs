@@ -40,9 +40,17 @@ pub(super) enum Event {
     Configure(Box<Wish>),
     /// What was added to later phases, and where the trip has stopped because of new configuration.
     Standing(PhaseSet, Option<Phase>),
-    /// The request goes on as one for this local target, and the worker waits for what becomes of it.
-    Redirect(Vec<u8>),
+    /// The request goes on as another one, and the worker waits for what becomes of it.
+    Redirect(Onward),
     Finished(End),
+}
+
+/// As what a request goes on.
+pub(super) struct Onward {
+    /// URL-path with query.
+    pub(super) target: Vec<u8>,
+    /// It begins with this one's content type.
+    pub(super) keeps_type: bool,
 }
 
 /// How its work has ended.
@@ -155,8 +163,8 @@ impl Conversation {
 
     /// The same where the answer has begun, or is a part of another's: what the other request is answered comes next in
     /// it.
-    pub(super) fn splice(&mut self, request: &Request, target: &[u8]) {
-        self.question = Some(questions::go_on(&self.line, request, target));
+    pub(super) fn splice(&mut self, request: &Request, onward: Onward) {
+        self.question = Some(questions::go_on(&self.line, request, onward));
     }
 
     /// Whether nothing has come only because it is the others' turn.
@@ -277,9 +285,9 @@ impl Conversation {
                 Event::Configure(Box::new(Wish { text, overrides, phase }))
             }
             FromPerl::Standing { pushed, stopped } => Event::Standing(pushed, stopped),
-            FromPerl::Redirect { target } => {
+            FromPerl::Redirect { target, keeps_type } => {
                 self.line.set_waits(true);
-                Event::Redirect(target.to_vec())
+                Event::Redirect(Onward { target: target.to_vec(), keeps_type })
             }
         })
     }

@@ -243,7 +243,9 @@ fn may_put_off(request: &Request) -> bool {
 /// Puts the functions of all phases off until the handler runs, if nothing of the front's own stands between them (no
 /// rule to be asked, no redirect, no index) and the handler is one of these.
 fn put_off(request: &mut Request) -> Outcome {
-    if !plan().is_clear_to_handler(super::NAME, request) {
+    // SetEnv is among the fixups, behind the functions: they do not see what it says.
+    let is_seen_too_early = request.resource.dir.env.variables().next().is_some();
+    if is_seen_too_early || !plan().is_clear_to_handler(super::NAME, request) {
         return Ok(Flow::Declined);
     }
     let kept = types::Kept::of(request);

@@ -4,6 +4,7 @@
 //! Both walk the real phases, so that all access rules hold.
 
 use super::apply::Changes;
+use super::conversation::Onward;
 use super::directory;
 use super::directory::Programs;
 use super::head;
@@ -164,13 +165,15 @@ pub(super) fn run_anew(line: &Rc<Line>, request: &Request, target: &[u8]) -> Ask
 }
 
 /// The answer of the request that this one goes on as (`internal_redirect`).
-pub(super) fn go_on(line: &Rc<Line>, request: &Request, target: &[u8]) -> Asked {
-    let (parent, target) = (asking(line, request), target.to_vec());
+pub(super) fn go_on(line: &Rc<Line>, request: &Request, onward: Onward) -> Asked {
+    let parent = asking(line, request);
     Box::pin(async move {
         let method = parent.target.method.clone();
-        let Ok(mut next) = follow::next(parent, method, &target) else {
+        let kept = parent.resource.content_type.clone().filter(|_| onward.keeps_type);
+        let Ok(mut next) = follow::next(parent, method, &onward.target) else {
             return WorkerAnswer::Ran(Body::Empty.into_stream(), 500);
         };
+        next.resource.content_type = kept;
         next.perl_mut().progress.logged = true;
         let outcome = Box::pin(walk::answer(&mut next)).await;
         let (mut next, body, status) = sent(next, outcome).await;

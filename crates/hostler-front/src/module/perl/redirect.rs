@@ -5,7 +5,7 @@
 //! the program does afterwards the client does not wait for.
 
 use super::configure;
-use super::conversation::{Conversation, Event};
+use super::conversation::{Conversation, Event, Onward};
 use super::state::HasPerl;
 use super::{Answer, End, Stays};
 use crate::hook::{follow, walk};
@@ -28,20 +28,22 @@ struct Caller {
     stays: Stays,
 }
 
-/// Answers `request` by another one for `target`, which it becomes.
+/// Answers `request` by another one, which it becomes.
 pub(super) fn follow<'a>(
     request: &'a mut Request,
     conversation: Conversation,
     stays: Stays,
-    target: Vec<u8>,
+    onward: Onward,
 ) -> Pin<Box<dyn Future<Output = Answer> + 'a>> {
     Box::pin(async move {
         let caller = Caller { request: request.clone(), conversation, stays };
+        let Onward { target, keeps_type } = onward;
         let mut outcome = Err(Halt::Redirect { method: request.target.method.clone(), target });
         let mut next = request.clone();
         next.perl_mut().within = None;
         while let Err(Halt::Redirect { method, target }) = outcome {
             let first = next.within().is_none();
+            let kept = next.resource.content_type.clone().filter(|_| first && keeps_type);
             match follow::next(next, method, &target) {
                 Ok(other) => next = other,
                 Err(last) => {
@@ -54,6 +56,7 @@ pub(super) fn follow<'a>(
                 }
             }
             if first {
+                next.resource.content_type = kept;
                 next.perl_mut().within = Some(caller.conversation.next_of(&caller.request));
             }
             outcome = Box::pin(walk::answer(&mut next)).await;
@@ -110,7 +113,7 @@ impl Caller {
                     }
                     return conversation.part(&request);
                 }
-                Ok(Event::Redirect(target)) => conversation.splice(&request, &target),
+                Ok(Event::Redirect(onward)) => conversation.splice(&request, onward),
                 Ok(Event::Configure(_)) => conversation.tell_configured(Err(configure::TOO_LATE.to_owned())),
                 Ok(Event::Head(_) | Event::Body(_) | Event::Changes(_) | Event::Standing(..)) => {}
                 Err(error) => {

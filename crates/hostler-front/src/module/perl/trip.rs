@@ -202,12 +202,12 @@ pub(super) async fn converse(
                 let progress = &mut request.perl_mut().progress;
                 (progress.pushed, progress.stopped) = (pushed, stopped);
             }
-            Some(Event::Redirect(target)) if has_head || request.is_part() => {
-                conversation.splice(request, &target);
+            Some(Event::Redirect(onward)) if has_head || request.is_part() => {
+                conversation.splice(request, onward);
                 has_head = true;
             }
-            Some(Event::Redirect(target)) => {
-                return Ok(redirect::follow(request, conversation, stays, target).await);
+            Some(Event::Redirect(onward)) => {
+                return Ok(redirect::follow(request, conversation, stays, onward).await);
             }
             Some(Event::Finished(end)) => {
                 let stopped = request.progress().stopped.is_some() && !conversation.is_inside();
