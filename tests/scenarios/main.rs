@@ -41,6 +41,7 @@ mod ssi;
 mod status;
 mod tenants;
 mod tls;
+mod tls_stapling;
 mod users;
 mod wordpress;
 mod workers;

@@ -83,6 +83,7 @@ static MODULES: &[&Module] = &[
     &substitute::MODULE,
     &sed::MODULE,
     &ssl::CLIENTS,
+    &ssl::STAPLING,
     &ssl::BACKENDS,
     &peruser::MODULE,
     &pool::MODULE,

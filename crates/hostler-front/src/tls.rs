@@ -7,6 +7,7 @@ mod certificate;
 mod cipher;
 mod clients;
 mod plain;
+pub(crate) mod stapling;
 mod tickets;
 
 use crate::log::{self, Severity};
@@ -16,12 +17,14 @@ use crate::request::thread::Thread;
 use hashbrown::HashMap;
 use hostler_config::directives::ssl::Ciphers;
 use hostler_config::directives::ssl::client::Clients;
+use hostler_config::directives::ssl::stapling::Stapling;
 use hostler_config::{Config, Server};
 use rustls::ServerConfig;
 use rustls::crypto::CryptoProvider;
 use rustls::server::{ProducesTickets, ServerSessionMemoryCache, StoresServerSessions};
 use rustls::version::{TLS12, TLS13};
 use serde_bytes::ByteBuf;
+use stapling::Staple;
 use std::io;
 use std::net::SocketAddr;
 use std::rc::Rc;
@@ -40,7 +43,11 @@ const HANDSHAKE: u8 = 22;
 pub(crate) struct Hosts {
     /// By [`Server::id`]; `None`: it doesn't speak TLS.
     servers: Vec<Option<Arc<Host>>>,
+    staples: Vec<(u32, Stapled)>,
 }
+
+/// A certificate's staple, or why it has none.
+type Stapled = Result<Arc<Staple>, String>;
 
 /// What a virtual host offers in handshakes. ALPN is settled before the handshake goes on, because a client whose
 /// protocols we don't speak is served HTTP/1.1, where rustls alone would turn it away.
@@ -54,6 +61,7 @@ struct Host {
     certificate: Arc<CertificateFacts>,
     /// Where clients are asked for certificates.
     clients: Option<Arc<clients::Policy>>,
+    staples: Vec<Arc<Staple>>,
 }
 
 impl Host {
@@ -76,7 +84,12 @@ impl Hosts {
             let made = making.host(server);
             made.map(Some).map_err(|why| io::Error::other(format!("{}: {why}", place(config, server))))
         });
-        Ok(Self { servers: servers.collect::<io::Result<_>>()? })
+        Ok(Self { servers: servers.collect::<io::Result<_>>()?, staples: making.staples })
+    }
+
+    /// What is stapled, with the virtual host's [`Server::id`].
+    fn staples(&self) -> &[(u32, Stapled)] {
+        &self.staples
     }
 
     fn of(&self, server: &Server) -> Option<&Arc<Host>> {
@@ -95,7 +108,8 @@ fn place(config: &Config, server: &Server) -> String {
 }
 
 /// What makes two virtual hosts offer the same.
-type Key = (Vec<(Box<str>, Box<str>)>, Option<Box<str>>, Handshake, Vec<String>, bool, Clients);
+type Key =
+    (Vec<(Box<str>, Box<str>)>, Option<Box<str>>, Handshake, Vec<String>, bool, Clients, Option<Stapling>);
 
 /// What a virtual host says of handshakes.
 #[derive(Clone, PartialEq, Eq, Hash)]
@@ -149,6 +163,7 @@ struct Making<'a> {
     sessions: Arc<dyn StoresServerSessions>,
     secrets: HashMap<&'a str, &'a [u8]>,
     made: HashMap<Key, Arc<Host>>,
+    staples: Vec<(u32, Stapled)>,
 }
 
 impl<'a> Making<'a> {
@@ -159,6 +174,7 @@ impl<'a> Making<'a> {
             sessions: ServerSessionMemoryCache::new(SESSIONS),
             secrets: secrets.iter().map(|(path, bytes)| (path.as_str(), &bytes[..])).collect(),
             made: HashMap::new(),
+            staples: Vec::new(),
         })
     }
 
@@ -168,11 +184,14 @@ impl<'a> Making<'a> {
         let own_order = core.protocols_honor_order.unwrap_or(true);
         let asked = if ssl.clients.are_asked() { ssl.clients.clone() } else { Clients::default() };
         let pairs: Vec<_> = ssl.pairs().map(|(certificate, key)| (certificate.into(), key.into())).collect();
-        let key = (pairs, ssl.chain.clone(), Handshake::of(server), spoken, own_order, asked);
+        let stapling = ssl.stapling.is_on.unwrap_or(false).then(|| ssl.stapling.clone());
+        let key = (pairs, ssl.chain.clone(), Handshake::of(server), spoken, own_order, asked, stapling);
         if let Some(made) = self.made.get(&key) {
             return Ok(made.clone());
         }
-        let keys = certificate::load(server, &self.secrets)?;
+        let mut keys = certificate::load(server, &self.secrets)?;
+        let staples = key.6.as_ref().map(|settings| self.staple(server, &mut keys, settings));
+        let staples = staples.transpose()?.unwrap_or_default();
         let certificate = Arc::new(keys.facts());
         let algorithms = self.provider.signature_verification_algorithms;
         let clients = key
@@ -187,9 +206,28 @@ impl<'a> Making<'a> {
             (protocol.clone().into_bytes(), Arc::new(config))
         };
         let by_protocol = key.3.iter().map(with).collect();
-        let host = Arc::new(Host { plain: Arc::new(plain), by_protocol, own_order, certificate, clients });
+        let host =
+            Arc::new(Host { plain: Arc::new(plain), by_protocol, own_order, certificate, clients, staples });
         self.made.insert(key, host.clone());
         Ok(host)
+    }
+
+    /// Those of the virtual host's certificates that can be are stapled from now on.
+    fn staple(
+        &mut self,
+        server: &Server,
+        keys: &mut certificate::Keys,
+        settings: &Stapling,
+    ) -> Result<Vec<Arc<Staple>>, String> {
+        let authorities = server.conf.ssl.clients.ca_file.as_deref();
+        let known = match authorities.and_then(|path| Some((path, *self.secrets.get(path)?))) {
+            Some((path, content)) => certificate::certificates(path, content)?,
+            None => Vec::new(),
+        };
+        let made = keys.staple(&known, settings);
+        let staples = made.iter().filter_map(|staple| staple.as_ref().ok().cloned()).collect();
+        self.staples.extend(made.into_iter().map(|staple| (server.id, staple)));
+        Ok(staples)
     }
 
     fn config(
@@ -282,6 +320,9 @@ pub(crate) async fn accept(
         return None;
     };
     let config = host.config(hello.alpn().into_iter().flatten());
+    for staple in &host.staples {
+        staple.settled().await;
+    }
     match start.into_stream(config).await {
         Ok(stream) => {
             let (tls, h2) = agreed(&stream, server_name, host);
@@ -339,7 +380,8 @@ mod tests {
             Arc::new(config)
         };
         let by_protocol = protocols.iter().map(|p| (p.as_bytes().to_vec(), config(Some(p)))).collect();
-        Host { plain: config(None), by_protocol, own_order, certificate: Arc::default(), clients: None }
+        let (certificate, clients, staples) = (Arc::default(), None, Vec::new());
+        Host { plain: config(None), by_protocol, own_order, certificate, clients, staples }
     }
 
     fn chosen(host: &Host, offered: &[&str]) -> Option<String> {

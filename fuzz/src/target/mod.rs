@@ -29,6 +29,7 @@ targets! {
     legacy_expr,
     login_form,
     nph_header,
+    ocsp,
     proxy_protocol,
     rewrite,
     ring,

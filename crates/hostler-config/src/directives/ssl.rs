@@ -1,10 +1,11 @@
-//! Directives of mod_ssl: certificates, protocols, SSLRequire, clients' certificates ([`client`]), other servers
-//! ([`backends`]).
+//! Directives of mod_ssl: certificates, protocols, SSLRequire, clients' certificates ([`client`]), stapling
+//! ([`stapling`]), other servers ([`backends`]).
 
 pub mod backends;
 mod ciphers;
 pub mod client;
 mod options;
+pub mod stapling;
 
 pub use ciphers::Ciphers;
 pub use options::{Options, Protocols};
@@ -22,6 +23,14 @@ pub static MODULE: Module =
 pub static CLIENTS: Module =
     Module { name: "ssl_module", file: "mod_ssl.c", directives: client::DIRECTIVES, effect: Effect::Guards };
 
+/// The part about stapling.
+pub static STAPLING: Module = Module {
+    name: "ssl_module",
+    file: "mod_ssl.c",
+    directives: stapling::DIRECTIVES,
+    effect: Effect::Guards,
+};
+
 /// The part about other servers.
 pub static BACKENDS: Module = Module {
     name: "ssl_module",
@@ -32,7 +41,6 @@ pub static BACKENDS: Module = Module {
 
 const OWN_SESSIONS: &str = "Hostler keeps TLS sessions itself";
 const NO_OPENSSL: &str = "Hostler's TLS library is not OpenSSL";
-const NO_STAPLING: &str = "Hostler does not staple OCSP answers";
 const NO_OCSP: &str = "Hostler asks no OCSP responders: use SSLCARevocationFile and SSLCARevocationCheck";
 
 /// A directive that is known and does nothing.
@@ -189,16 +197,6 @@ static DIRECTIVES: &[Directive] = &[
         "Without effect, but for commands that ask clients for certificates: they are refused",
         openssl_command,
     ),
-    ignored("SSLUseStapling", NO_STAPLING),
-    ignored("SSLStaplingCache", NO_STAPLING),
-    ignored("SSLStaplingErrorCacheTimeout", NO_STAPLING),
-    ignored("SSLStaplingFakeTryLater", NO_STAPLING),
-    ignored("SSLStaplingForceURL", NO_STAPLING),
-    ignored("SSLStaplingResponderTimeout", NO_STAPLING),
-    ignored("SSLStaplingResponseMaxAge", NO_STAPLING),
-    ignored("SSLStaplingResponseTimeSkew", NO_STAPLING),
-    ignored("SSLStaplingReturnResponderErrors", NO_STAPLING),
-    ignored("SSLStaplingStandardCacheTimeout", NO_STAPLING),
     Directive::new(
         "SSLOCSPEnable",
         Arity::Take1,
@@ -307,6 +305,8 @@ pub struct Server {
     pub ticket_key: Option<Box<str>>,
     /// What concerns clients' certificates.
     pub clients: client::Clients,
+    /// What concerns stapling.
+    pub stapling: stapling::Stapling,
 }
 
 impl Merge for Server {
@@ -327,6 +327,7 @@ impl Merge for Server {
             tickets: over(&self.tickets, &other.tickets),
             ticket_key: over(&self.ticket_key, &other.ticket_key),
             clients: self.clients.merge(&other.clients),
+            stapling: self.stapling.merge(&other.stapling),
         }
     }
 

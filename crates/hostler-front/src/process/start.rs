@@ -269,6 +269,7 @@ fn run_thread(
                 tokio::task::spawn_local(hub::control(control, sites, asks, hub, drain, seconds, told));
             tokio::task::spawn_local(warm::up(thread.clone(), running));
             crate::module::proxy::checks::begin(&thread);
+            crate::tls::stapling::begin(&thread);
             tokio::task::spawn_local(stop::wait(thread.clone(), signals, master, balance.loads.len()));
         }
         let _ = drain.wait_for(|d| *d).await;

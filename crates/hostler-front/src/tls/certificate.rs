@@ -1,8 +1,10 @@
 //! Certificates and keys from their PEM files (RFC 7468), checked to belong together.
 
+use super::stapling::Staple;
 use crate::request::certificate_facts::CertificateFacts;
 use hashbrown::HashMap;
 use hostler_config::Server;
+use hostler_config::directives::ssl::stapling::Stapling;
 use rustls::crypto::ring::sign::any_supported_type;
 use rustls::server::{ClientHello, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
@@ -13,13 +15,34 @@ use std::sync::Arc;
 
 /// The certificates of a virtual host, one for each kind of key, in the configuration's order.
 #[derive(Debug, Default)]
-pub(super) struct Keys(Vec<Arc<CertifiedKey>>);
+pub(super) struct Keys(Vec<Shown>);
+
+/// A certificate, and what is stapled to it.
+#[derive(Debug)]
+struct Shown {
+    certified: Arc<CertifiedKey>,
+    staple: Option<Arc<Staple>>,
+}
 
 impl Keys {
     /// What is told of them.
     pub(super) fn facts(&self) -> CertificateFacts {
-        let first = self.0.first().and_then(|certified| certified.cert.first());
+        let first = self.0.first().and_then(|shown| shown.certified.cert.first());
         first.map(CertificateFacts::server).unwrap_or_default()
+    }
+
+    /// Has each stapled that can be; `known`: certificates among which the issuers' may be.
+    pub(super) fn staple(
+        &mut self,
+        known: &[CertificateDer<'_>],
+        settings: &Stapling,
+    ) -> Vec<Result<Arc<Staple>, String>> {
+        let staples = self.0.iter_mut().map(|shown| {
+            let staple = Staple::new(&shown.certified, known, settings).map(Arc::new);
+            shown.staple = staple.as_ref().ok().cloned();
+            staple
+        });
+        staples.collect()
     }
 }
 
@@ -27,7 +50,8 @@ impl ResolvesServerCert for Keys {
     /// The first whose key the client can verify.
     fn resolve(&self, hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
         let schemes = hello.signature_schemes();
-        self.0.iter().find(|certified| certified.key.choose_scheme(schemes).is_some()).cloned()
+        let shown = self.0.iter().find(|shown| shown.certified.key.choose_scheme(schemes).is_some())?;
+        Some(shown.staple.as_ref().map_or_else(|| shown.certified.clone(), |staple| staple.certificate()))
     }
 }
 
@@ -46,7 +70,8 @@ pub(super) fn load(server: &Server, files: &HashMap<&str, &[u8]>) -> Result<Keys
     for (certificate, key) in ssl.pairs() {
         let mut certificates = certificates(certificate, content(certificate)?)?;
         certificates.extend(chain.iter().cloned());
-        keys.push(Arc::new(pair(certificates, (certificate, key), content(key)?)?));
+        let certified = Arc::new(pair(certificates, (certificate, key), content(key)?)?);
+        keys.push(Shown { certified, staple: None });
     }
     if keys.is_empty() { Err("SSLEngine on needs an SSLCertificateFile".into()) } else { Ok(Keys(keys)) }
 }
