@@ -198,7 +198,7 @@ fn a_revoked_certificate_is_told_of_if_errors_are() {
     let (server, _asked) = Authority::new('R', Responder::Answers).start("SSLUseStapling on");
     let said = shown(&server, &["-status"]);
     assert!(said.contains("Cert Status: revoked"), "{said}");
-    server.await_error("says that the certificate is revoked");
+    let _ = server.await_error("says that the certificate is revoked");
     let (server, _asked) = Authority::new('R', Responder::Answers)
         .start("SSLUseStapling on\nSSLStaplingReturnResponderErrors off");
     let said = shown(&server, &["-status"]);
@@ -215,7 +215,7 @@ fn where_the_responder_cannot_be_reached_clients_are_told_to_try_later() {
     let (server, asked) = Authority::new('V', Responder::Answers).start(&elsewhere);
     let said = shown(&server, &["-status"]);
     assert!(said.contains("OCSP Response Status: trylater"), "{said}");
-    server.await_error("it can't be connected to");
+    let _ = server.await_error("it can't be connected to");
     assert_eq!(asked.try_iter().count(), 0, "the other one is asked");
     let (server, _asked) =
         Authority::new('V', Responder::Answers).start(&format!("{elsewhere}\nSSLStaplingFakeTryLater off"));
@@ -227,7 +227,7 @@ fn what_is_no_answer_keeps_nobody_from_the_page() {
     needs_program!("/usr/bin/openssl");
     let (server, _asked) =
         Authority::new('V', Responder::Misbehaves).start("SSLUseStapling on\nSSLStaplingFakeTryLater off");
-    server.await_error("what it says is no answer");
+    let _ = server.await_error("what it says is no answer");
     let said = shown(&server, &["-status"]);
     assert!(
         said.contains("OCSP response: no response sent") && said.contains("Verify return code: 0 (ok)"),

@@ -1,9 +1,10 @@
 //! `.htaccess` files as they were read, kept for each site by each thread: a file is read once for each text that it
 //! has had.
 
+use crate::request::Request;
 use bytes::Bytes;
-use hostler_config::DirConfig;
 use hostler_config::directives::core::Allow;
+use hostler_config::{DirConfig, Origin};
 use std::sync::Arc;
 
 /// Parsed `.htaccess` files of a site, kept by a thread.
@@ -17,6 +18,15 @@ pub(crate) struct HtaccessCache {
 const MOST_KEPT: usize = 1024;
 const MOST_BYTES: usize = 16 << 20;
 
+/// The virtual host that an access file is read for. Where nothing is known to one alone, all read the same.
+pub(crate) fn reader(request: &Request) -> Origin {
+    let facts = &request.thread.shared.config.facts;
+    let differs = !facts.environment.is_empty()
+        || facts.declared.values().any(|word| word.host.is_some())
+        || facts.providers.iter().any(|provider| provider.host.is_some());
+    if differs { request.server.origin } else { Origin::default() }
+}
+
 /// By how much a file grows when it is read.
 const GROWTH: usize = 8;
 
@@ -29,7 +39,7 @@ struct Parsed {
 /// What else than its text decides what a file comes to.
 #[derive(PartialEq)]
 pub(super) struct Made {
-    pub(super) host: hostler_config::Origin,
+    pub(super) host: Origin,
     pub(super) allow: Arc<Allow>,
 }
 

@@ -1,6 +1,7 @@
 //! From a file name to what stands there: the site's process walks the path, and this applies to each level what
 //! the configuration says: Directory sections, `.htaccess`, and whether symbolic links may be followed.
 
+use super::htaccess;
 use super::htaccess::HtaccessCache;
 use super::htaccess::Made;
 use crate::hook::sections::{self, Overs, gave_up};
@@ -261,9 +262,7 @@ impl<'a> Walk<'a> {
     ) -> Result<Arc<DirConfig>, Halt> {
         let site = self.request.thread.site(self.server);
         let config = self.request.thread.shared.config.clone();
-        // Without a kept environment all virtual hosts read the same.
-        let named = !config.facts.environment.is_empty();
-        let host = if named { self.request.server.origin } else { hostler_config::Origin::default() };
+        let host = htaccess::reader(self.request);
         let made = Made { host, allow: allow.clone() };
         let find = || site.made.of::<RefCell<HtaccessCache>>().borrow().find(file, text, &made);
         if let Some(conf) = find() {

@@ -9,6 +9,7 @@ use super::directory;
 use super::directory::Programs;
 use super::state::HasPerl;
 use crate::log::{self, Severity};
+use crate::module::core::htaccess;
 use crate::request::Request;
 use crate::technique::directories::EncodedSettings;
 use bytes::Bytes;
@@ -128,8 +129,7 @@ async fn read(request: &Request, wish: &Wish) -> Result<Rc<AddedRules>, String> 
 
 async fn parse(request: &Request, wish: &Wish) -> Result<(Arc<DirConfig>, Vec<Setting>), String> {
     let config = request.thread.shared.config.clone();
-    let named = !config.facts.environment.is_empty();
-    let host = if named { request.server.origin } else { hostler_config::Origin::default() };
+    let host = htaccess::reader(request);
     let end = request.resource.filename.iter().rposition(|&byte| byte == b'/').unwrap_or(0);
     let directory = String::from_utf8_lossy(&request.resource.filename[..end]).into_owned();
     let allow = Allow { classes: classes(wish.overrides), options: OptionBits::EVERY, ..Allow::default() };
