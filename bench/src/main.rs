@@ -67,6 +67,7 @@ type Part = fn(&Options, &mut Report) -> Result<()>;
 /// All parts, in the order of the report.
 const PARTS: [(&str, Part); 21] = [
     ("files", |options, report| lab::scenario("files", options, report)),
+    ("rewriting", |options, report| lab::scenario("rewriting", options, report)),
     ("perl", |options, report| lab::scenario("perl", options, report)),
     ("keepalive", |options, report| lab::scenario("keepalive", options, report)),
     ("programs", |options, report| lab::scenario("programs", options, report)),

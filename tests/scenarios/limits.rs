@@ -251,3 +251,17 @@ fn a_limit_outside_of_sections_is_the_warm_workers_own_and_needs_no_words() {
     assert!(!server.console().contains("RLimit"), "{}", server.console());
     assert!(!server.error_log().contains("RLimit"), "{}", server.error_log());
 }
+
+#[test]
+fn nice_values_hold_for_programs_and_for_warm_workers() {
+    let nice = "#!/usr/bin/perl\nprint \"Content-Type: text/plain\\n\\n\", getpriority(0, 0);\n";
+    let cgi = "Alias /cgi \"@ROOT@/cgi\"\n<Location /cgi>\nSetHandler cgi-script\nOptions +ExecCGI\nNiceValue 7\n</Location>";
+    let server = site(&format!("NiceValue 5\n{cgi}"))
+        .script("cgi/nice", nice)
+        .file("app/nice.psgi", "sub { [200, [], [getpriority(0, 0)]] };\n")
+        .config("<Location /app>\nSetHandler psgi\nPSGIApp \"@ROOT@/app/nice.psgi\"\n</Location>")
+        .start();
+    assert_eq!(server.get("/cgi/nice").text(), "7");
+    assert_eq!(server.get("/app").text(), "5");
+    assert!(!server.console().contains("NiceValue"), "{}", server.console());
+}

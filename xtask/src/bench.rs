@@ -11,7 +11,7 @@ pub(crate) struct Options {
     /// Fewer and shorter rounds, only to see that everything works; the figures mean little
     #[arg(long)]
     quick: bool,
-    /// Only these parts: files, perl, keepalive, programs, tails, tails-perl, php, wordpress, sockets, proxy, servlets,
+    /// Only these parts: files, rewriting, perl, keepalive, programs, tails, tails-perl, php, wordpress, sockets, proxy, servlets,
     /// limit, users, steady, memory, jvm, sites, virtual-hosts, idle, start
     #[arg(long, value_delimiter = ',')]
     only: Vec<String>,

@@ -121,10 +121,17 @@ fn check(cmd: &mut Command<'_>, directive: &Directive, node: &Node) -> Verdict {
 }
 
 fn check_htaccess(cmd: &mut Command<'_>, directive: &Directive) -> Verdict {
+    const NEVER: &str = "is not allowed in .htaccess files";
+    let Some(allow) = &cmd.builder.allow else {
+        return if directive.contexts.in_htaccess() { Verdict::Go } else { Verdict::Wrong(NEVER.to_owned()) };
+    };
     if !directive.contexts.in_htaccess() {
-        return Verdict::Wrong("is not allowed in .htaccess files".to_owned());
+        if allow.nonfatal.overrides {
+            cmd.warn(format!("{} {NEVER}", directive.name));
+            return Verdict::Skip;
+        }
+        return Verdict::Wrong(NEVER.to_owned());
     }
-    let Some(allow) = &cmd.builder.allow else { return Verdict::Go };
     if allow.permits(directive) {
         return Verdict::Go;
     }

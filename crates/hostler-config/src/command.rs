@@ -6,7 +6,7 @@ use crate::directives::authz::Requirement;
 use crate::section::{Kind, MethodSet, Section, Setting};
 use crate::table::Directive;
 use crate::{Decides, DirConfig, Facts, Node, Origin, ProcessConfig, Provider, ServerConfig};
-use hostler_expr::{Expr, Flags, Kind as ExprKind, Regex, RegexOptions};
+use hostler_expr::{Expr, FileAccess, Flags, Kind as ExprKind, Regex, RegexOptions};
 use std::sync::Arc;
 
 /// What kind of file or block the line belongs to.
@@ -180,6 +180,9 @@ impl Command<'_> {
     /// What is wrong and where in the text.
     pub fn expr(&self, text: &str, kind: ExprKind, mut flags: Flags) -> Result<Expr, String> {
         flags.regex = self.regex_options();
+        if self.is_htaccess() && flags.files == FileAccess::Full {
+            flags.files = FileAccess::TestsOnly;
+        }
         Expr::parse(text, kind, flags).map_err(|error| format!("in the expression, {error}"))
     }
 

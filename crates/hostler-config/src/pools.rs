@@ -171,7 +171,7 @@ pub fn settings(server: &Server) -> PoolSettings {
     }
 }
 
-/// `RLimitCPU`, `RLimitMEM` and `RLimitNPROC` outside of sections, for the processes of a virtual host's pool.
+/// `RLimitCPU`, `RLimitMEM`, `RLimitNPROC` and `NiceValue` outside of sections, for the processes of a virtual host's pool.
 #[must_use]
 pub fn limits(server: &Server) -> Limits {
     let core = &server.defaults.core;
@@ -179,6 +179,7 @@ pub fn limits(server: &Server) -> Limits {
         cpu: core.rlimit_cpu.map(limit),
         mem: core.rlimit_mem.map(limit),
         nproc: core.rlimit_nproc.map(limit),
+        nice: core.nice,
     }
 }
 

@@ -12,6 +12,7 @@
 //! | `comments` | `/cgi-c/comments`, `/cgi-perl/comments.pl`, `/perl/comments.pl` (Registry), `/handler/comments`, `/psgi/comments`, `/php/comments.php`, `/fastcgi-c/comments`, `/fastcgi/comments`, `/wsgi/comments`, `/asgi/comments`, `/servlet/comments`, `/servlet/comments.jsp`; `?rows=99` 50 kB, `?rows=146` 73.5 kB, `?rows=389` 195 kB |
 //! | `hello` | `/fastcgi-c/hello`, `/fastcgi/hello`, `/php/hello.php`, `/servlet/hello`, `/wsgi/hello`, `/asgi/hello` |
 //! | `proxy` | `/proxy/hello`, `/proxy/large.bin` (10 MB), which a server behind answers |
+//! | `rewriting` | at the host `a.test`: `/plain/page.html` (4 kB), `/front/article`, `/guarded/page.html`; at `prefixes.test`: `/section-1999/page.html` |
 //! | `wordpress` | `/wordpress/` |
 //! | `fork` | `/cgi-perl/plain.pl`, `/cgi-perl/form.pl` (with CGI.pm), forked where the server can; `/exec/...` the same as plain CGI |
 
@@ -29,6 +30,7 @@ mod postgresql;
 mod probe;
 mod proxy;
 mod registry;
+mod rewriting;
 mod wordpress;
 
 pub use registry::{BareWork, bare_work, bare_work_everywhere};
@@ -95,7 +97,7 @@ enum Server {
 /// The applications' names.
 #[must_use]
 pub fn all() -> &'static [&'static str] {
-    &["registry", "include", "isolation", "comments", "fork", "hello", "proxy", "wordpress"]
+    &["registry", "include", "isolation", "comments", "fork", "hello", "proxy", "rewriting", "wordpress"]
 }
 
 /// What an application can be served by here.
@@ -110,6 +112,7 @@ pub fn techniques(name: &str, options: &Options) -> Result<Vec<Technique>> {
         "fork" => Ok(fork::techniques()),
         "hello" => Ok(hello::techniques()),
         "proxy" => Ok(proxy::techniques()),
+        "rewriting" => Ok(rewriting::techniques()),
         "wordpress" => Ok(wordpress::techniques()),
         "comments" => Ok(comments::techniques(options.database)),
         _ => Err(unknown(name)),
@@ -130,6 +133,7 @@ pub fn lay_out(name: &str, options: &Options, root: &Path) -> Result<LaidOut> {
         "fork" => fork::lay_out(opened(root)?).map(without_database),
         "hello" => hello::lay_out(opened(root)?).map(without_database),
         "proxy" => proxy::lay_out(opened(root)?),
+        "rewriting" => rewriting::lay_out(opened(root)?).map(without_database),
         "wordpress" => wordpress::lay_out_alone(opened(root)?),
         "comments" => comments::lay_out(options.database, opened(root)?),
         _ => Err(unknown(name)),

@@ -3,7 +3,7 @@
 use crate::line::{arguments, flags};
 use crate::template::Template;
 use crate::variable::Ahead;
-use hostler_expr::{Expr, FileTest, Flags, Kind, Regex, RegexOptions};
+use hostler_expr::{Expr, FileAccess, FileTest, Flags, Kind, Regex, RegexOptions};
 
 /// How a condition tests.
 #[derive(Clone, Debug)]
@@ -71,11 +71,15 @@ pub struct Condition {
 }
 
 impl Condition {
-    /// Reads the arguments of `RewriteCond`. A second value is something to warn of.
+    /// Reads the arguments of `RewriteCond`. A second value is something to warn of. `files`: what an expression may look at.
     ///
     /// # Errors
     /// A sentence.
-    pub fn parse(line: &str, options: RegexOptions) -> Result<(Self, Option<String>), String> {
+    pub fn parse(
+        line: &str,
+        options: RegexOptions,
+        files: FileAccess,
+    ) -> Result<(Self, Option<String>), String> {
         let arguments = arguments(line).ok_or_else(|| format!("bad argument line '{line}'"))?;
         let (mut ignore_case, mut or, mut no_vary) = (false, false, false);
         for (name, _) in arguments.third.map_or(Ok(Vec::new()), flags)? {
@@ -93,7 +97,7 @@ impl Condition {
             None => (false, pattern),
         };
         let (test, twice) = if arguments.first.eq_ignore_ascii_case("expr") {
-            (expression(pattern)?, false)
+            (expression(pattern, files)?, false)
         } else {
             test(pattern, RegexOptions { ignore_case: options.ignore_case || ignore_case, ..options })?
         };
@@ -124,8 +128,8 @@ impl Condition {
     }
 }
 
-fn expression(source: &str) -> Result<Test, String> {
-    let expr = Expr::parse(source, Kind::Boolean, Flags::default())
+fn expression(source: &str, files: FileAccess) -> Result<Test, String> {
+    let expr = Expr::parse(source, Kind::Boolean, Flags { files, ..Flags::default() })
         .map_err(|error| format!("cannot compile expression \"{source}\": {error}"))?;
     Ok(Test::Expression(Box::new(expr)))
 }
@@ -188,7 +192,7 @@ mod tests {
     use super::*;
 
     fn of(line: &str) -> Condition {
-        Condition::parse(line, RegexOptions::default()).unwrap().0
+        Condition::parse(line, RegexOptions::default(), FileAccess::Full).unwrap().0
     }
 
     #[test]
@@ -211,9 +215,9 @@ mod tests {
         let condition = of("a b [NC,OR]");
         assert!(condition.ignore_case && condition.or && !condition.no_vary);
         for bad in ["a", "a b [X]", "a b NC", "a (", "expr (("] {
-            assert!(Condition::parse(bad, RegexOptions::default()).is_err(), "{bad}");
+            assert!(Condition::parse(bad, RegexOptions::default(), FileAccess::Full).is_err(), "{bad}");
         }
-        let warned = Condition::parse("a -f [NC]", RegexOptions::default()).unwrap().1;
+        let warned = Condition::parse("a -f [NC]", RegexOptions::default(), FileAccess::Full).unwrap().1;
         assert!(warned.unwrap().contains("NoCase"));
     }
 

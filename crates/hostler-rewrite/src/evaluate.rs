@@ -286,7 +286,7 @@ impl Scene<'_> {
     }
 }
 
-/// Texts in order. Quirk(apache): for `<` and `>` the shorter one comes first, whatever is in it.
+/// Texts in order. Quirk(apache): for `<` and `>` the shorter one comes first, whatever is in it, but with `NC`.
 fn compare(
     left: &[u8],
     right: &[u8],
@@ -296,6 +296,9 @@ fn compare(
     if order == crate::condition::Order::Equal {
         let equal = if ignore_case { left.eq_ignore_ascii_case(right) } else { left == right };
         return if equal { std::cmp::Ordering::Equal } else { std::cmp::Ordering::Less };
+    }
+    if ignore_case {
+        return left.to_ascii_lowercase().cmp(&right.to_ascii_lowercase());
     }
     left.len().cmp(&right.len()).then_with(|| left.cmp(right))
 }

@@ -146,7 +146,7 @@ impl Rewriting {
             let substitution = rule.substitution.as_ref().map_or("", |text| text.source());
             rule.flags.unsafe_prefix_stat
                 || substitution.as_bytes().starts_with(first)
-                || first.starts_with(&host.document_root())
+                || is_below(path, &host.document_root())
         });
         if !chosen || first == b"/" {
             return Ok(chosen);
@@ -190,6 +190,10 @@ impl Rewriting {
             return Fixup::Proxy(with_query(host));
         }
         if let Some((length, _)) = uri::scheme(host.filename()) {
+            // Quirk(Apache): `PT` means nothing in a directory, but what it was to pass through has to be a path.
+            if self.progress.pass_through {
+                return Fixup::Status(400);
+            }
             if let Some(base) = &context.base {
                 replace_in_url(run, length, directory, base, host);
             }
@@ -327,4 +331,11 @@ fn without_document_root(run: &Run<'_>, path: &[u8], host: &mut dyn Host) -> Opt
     let rest = path.strip_prefix(&root[..]).filter(|rest| rest.starts_with(b"/") && !root.is_empty())?;
     run.line(host, 2, |_| [b"strip document_root prefix: ", path, b" -> ", rest].concat());
     Some(rest.to_vec())
+}
+
+/// Whether a path is a directory or leads to something below it, without climbing out of it on the way.
+fn is_below(path: &[u8], directory: &[u8]) -> bool {
+    let directory = directory.strip_suffix(b"/").unwrap_or(directory);
+    let rest = path.strip_prefix(directory).filter(|rest| rest.is_empty() || rest.starts_with(b"/"));
+    rest.is_some_and(|rest| !rest.split(|byte| *byte == b'/').any(|segment| segment == b".."))
 }

@@ -139,7 +139,8 @@ impl Run<'_> {
 
     fn again(&self, progress: &mut Progress, rule: &Rule, most: u32, host: &mut dyn Host) {
         progress.rounds += 1;
-        if progress.rounds < most {
+        // The round that ends here is one of them, and so is the next.
+        if progress.rounds + 1 < most {
             progress.at = 0;
             return;
         }

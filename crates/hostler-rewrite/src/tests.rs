@@ -1,7 +1,7 @@
 //! Rules on requests, as Apache 2.4 answers them (`conformance/cases/rewrite*.toml` has the same against the real one).
 
 use crate::*;
-use hostler_expr::{Answer, Captures, FileTest, RegexOptions, Variable as Core};
+use hostler_expr::{Answer, Captures, FileAccess, FileTest, RegexOptions, Variable as Core};
 use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -166,7 +166,7 @@ fn context(text: &str) -> Context {
     for (number, line) in (1..).zip(text.lines()) {
         let line = line.trim();
         if let Some(args) = line.strip_prefix("RewriteCond ") {
-            conditions.push(Condition::parse(args, RegexOptions::default()).unwrap().0);
+            conditions.push(Condition::parse(args, RegexOptions::default(), FileAccess::Full).unwrap().0);
         } else if let Some(args) = line.strip_prefix("RewriteRule ") {
             let place = Place { file: "test".into(), line: number };
             let rule = Rule::parse(args, RegexOptions::default(), std::mem::take(&mut conditions), place);

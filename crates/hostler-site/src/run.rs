@@ -50,6 +50,7 @@ pub(crate) fn run(
         working: ready.working.as_fd(),
         standard: [standard[0].as_fd(), standard[1].as_fd(), standard[2].as_fd()],
         limits: &limits,
+        nice: run.limits.nice,
         no_new_privs: run.no_new_privs,
     };
     launcher.launch(&launch).map_err(|error| ready.failed(error))

@@ -74,6 +74,8 @@ pub struct Launch<'a> {
     pub standard: [BorrowedFd<'a>; 3],
     /// Limits that differ from ours; those over our hard limit are cut to it.
     pub limits: &'a [(Limit, Bounds)],
+    /// Its priority (setpriority(2)), where it is not ours. One that this process may not give is left as it is.
+    pub nice: Option<u8>,
     /// Neither it nor its children can gain privileges by set-id programs.
     pub no_new_privs: bool,
 }
@@ -133,6 +135,7 @@ impl Launcher {
             working: launch.working.as_raw_fd(),
             standard: launch.standard.map(|fd| fd.as_raw_fd()),
             limits,
+            nice: launch.nice.map(c_int::from),
             no_new_privs: launch.no_new_privs,
             step: AtomicI32::new(0),
             errno: AtomicI32::new(0),
@@ -174,6 +177,7 @@ struct Plan {
     working: RawFd,
     standard: [RawFd; 3],
     limits: Vec<(c_int, libc::rlimit)>,
+    nice: Option<c_int>,
     no_new_privs: bool,
     step: AtomicI32,
     errno: AtomicI32,
@@ -232,6 +236,10 @@ fn set_up(plan: &Plan) -> Result<(), ()> {
         check(libc::fchdir(plan.working))?;
         for (limit, bounds) in &plan.limits {
             check(libc::syscall(libc::SYS_prlimit64, 0, *limit, &raw const *bounds, 0) as c_int)?;
+        }
+        if let Some(nice) = plan.nice {
+            // Only downwards is allowed to everybody; a program is not kept from running by its priority.
+            libc::setpriority(libc::PRIO_PROCESS, 0, nice);
         }
         if plan.no_new_privs {
             let (one, none): (libc::c_ulong, libc::c_ulong) = (1, 0);

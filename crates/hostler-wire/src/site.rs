@@ -170,6 +170,8 @@ pub struct Limits {
     pub mem: Option<(u64, u64)>,
     /// RLimitNPROC, processes of the user.
     pub nproc: Option<(u64, u64)>,
+    /// NiceValue, 0 to 19: how far it stands back where processors are short.
+    pub nice: Option<u8>,
 }
 
 /// From site to front.

@@ -1,7 +1,7 @@
 //! Rules of mod_rewrite: read, then carried out on an imagined request.
 
 use crate::Dice;
-use hostler_expr::{Answer, Captures, FileTest, RegexOptions, Variable as Core};
+use hostler_expr::{Answer, Captures, FileAccess, FileTest, RegexOptions, Variable as Core};
 use hostler_rewrite::{Ahead, Condition, Context, Host, LookupResult, Place, Rewriting, Rule, Source, FileMap, Variable};
 use std::borrow::Cow;
 
@@ -13,7 +13,7 @@ pub fn target(data: &[u8]) {
     let options = RegexOptions::default();
     for line in text.lines() {
         if let Some(line) = line.strip_prefix('c') {
-            conditions.extend(Condition::parse(line, options).ok().map(|(condition, _)| condition));
+            conditions.extend(Condition::parse(line, options, FileAccess::default()).ok().map(|(condition, _)| condition));
         } else if let Some(line) = line.strip_prefix('m') {
             let _ = Source::parse(line);
             let _ = FileMap::parse(line.as_bytes(), 1 << 20).map(|map| map.get(b"a").is_some());

@@ -127,6 +127,8 @@ pub struct Dir {
     pub rlimit_mem: Option<Rlimit>,
     /// `RLimitNPROC`
     pub rlimit_nproc: Option<Rlimit>,
+    /// `NiceValue`
+    pub nice: Option<u8>,
     /// `LimitRequestBody`, bytes; 0: no limit (default 1073741824).
     pub limit_request_body: Option<u64>,
     /// `KeptBodySize`, bytes; 0: none is kept (default 0).
@@ -190,6 +192,7 @@ impl Merge for Dir {
             rlimit_cpu: other.rlimit_cpu.or(self.rlimit_cpu),
             rlimit_mem: other.rlimit_mem.or(self.rlimit_mem),
             rlimit_nproc: other.rlimit_nproc.or(self.rlimit_nproc),
+            nice: other.nice.or(self.nice),
             limit_request_body: other.limit_request_body.or(self.limit_request_body),
             kept_body_size: other.kept_body_size.or(self.kept_body_size),
             limit_xml_request_body: other.limit_xml_request_body.or(self.limit_xml_request_body),

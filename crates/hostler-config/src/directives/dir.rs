@@ -33,7 +33,7 @@ static DIRECTIVES: &[Directive] = &[
             Ok(())
         },
     )
-    .allowed(Contexts::ANYWHERE, Overrides::FILE_INFO),
+    .allowed(Contexts::ANYWHERE, Overrides::INDEXES),
     Directive::new(
         "DirectoryCheckHandler",
         Arity::Flag,

@@ -195,7 +195,7 @@ pub static BUFFER: Module = Module {
             Ok(())
         },
     )
-    .allowed(Contexts::ANYWHERE, Overrides::ALL)],
+    .allowed(Contexts::CONFIG, Overrides::NONE)],
     effect: Effect::Harmless,
 };
 

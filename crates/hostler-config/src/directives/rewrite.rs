@@ -2,6 +2,7 @@
 //! or for the directory that they stand in.
 
 use crate::{Args, Arity, Command, Contexts, Directive, Effect, Merge, Module, Overrides, unset_part};
+use hostler_expr::FileAccess;
 use hostler_rewrite::{Condition, Context, Options, Rule, Source, check_base};
 use std::sync::Arc;
 
@@ -157,7 +158,8 @@ fn base(command: &mut Command<'_>, args: &Args) -> Result<(), String> {
 }
 
 fn condition(command: &mut Command<'_>, args: &Args) -> Result<(), String> {
-    let (condition, warning) = Condition::parse(&args.raw, command.regex_options())?;
+    let files = if command.is_htaccess() { FileAccess::TestsOnly } else { FileAccess::Full };
+    let (condition, warning) = Condition::parse(&args.raw, command.regex_options(), files)?;
     if let Some(warning) = warning {
         command.warn(warning);
     }

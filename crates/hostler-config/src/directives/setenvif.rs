@@ -188,17 +188,40 @@ fn matching(
         .filter(|(pattern, _)| !pattern.is_empty())
         .ok_or("the regular expression is missing")?;
     let regex = command.regex(&pattern, ignore_case)?;
-    add(command, Test::Match(subject, regex), rest)
+    // Quirk(Apache): what a pattern of plain characters sets is taken as it is written.
+    let means_groups = !is_plain(&pattern);
+    add(command, Test::Match(subject, regex), rest, means_groups)
+}
+
+/// Whether a pattern has no characters that mean something, or only such as are escaped.
+fn is_plain(pattern: &str) -> bool {
+    const SPECIAL: &str = "^.$|()[]*+?{}";
+    let mut is_escaped = false;
+    for character in pattern.chars() {
+        let is_special = SPECIAL.contains(character);
+        match character {
+            '\\' => is_escaped = !is_escaped,
+            _ if is_special != is_escaped => return false,
+            _ => is_escaped = false,
+        }
+    }
+    true
 }
 
 fn set_env_if_expr(command: &mut Command<'_>, args: &Args) -> Result<(), String> {
     let (text, rest) = first_word(&args.raw).ok_or("the expression is missing")?;
     let expr = command.expr(&text, Kind::Boolean, Flags::default())?;
-    add(command, Test::Expr(expr), rest)
+    add(command, Test::Expr(expr), rest, true)
 }
 
-fn add(command: &mut Command<'_>, test: Test, variables: &str) -> Result<(), String> {
-    let assignments: Vec<Assignment> = words(variables).iter().map(|word| assignment(word)).collect();
+/// `means_groups`: `$1` in values means a group of the pattern.
+fn add(command: &mut Command<'_>, test: Test, variables: &str, means_groups: bool) -> Result<(), String> {
+    let mut assignments: Vec<Assignment> = words(variables).iter().map(|word| assignment(word)).collect();
+    if !means_groups {
+        for value in assignments.iter_mut().filter_map(|assignment| assignment.value.as_mut()) {
+            *value = value.replace('\\', "\\\\").replace('$', "\\$").into();
+        }
+    }
     if assignments.is_empty() {
         return Err("a variable is missing".into());
     }

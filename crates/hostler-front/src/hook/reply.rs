@@ -11,6 +11,7 @@ use crate::log::{self, access_log};
 use crate::request::Request;
 use crate::request::reply::Marks;
 use crate::request::thread::Thread;
+use crate::values::table::Table;
 use crate::values::text;
 use bytes::Bytes;
 use hostler_http1::response::{self, Fault};
@@ -21,7 +22,7 @@ use std::time::Duration;
 pub(crate) struct Reply {
     pub(crate) status: u16,
     pub(crate) reason: Option<Bytes>,
-    pub(crate) headers: crate::values::table::Table,
+    pub(crate) headers: Table,
     pub(crate) body: Body,
     /// The connection can't be used afterwards.
     pub(crate) close: bool,
@@ -60,9 +61,12 @@ pub(crate) async fn finish(mut request: Request, body: Body) -> Reply {
 
 /// Completes an error page: only what survives errors is kept.
 pub(crate) async fn finish_error(mut request: Request, mut body: Body) -> Reply {
+    // What the answer that there is no more of would have depended on.
+    request.reply.varies.take();
     for stage in Stage::ALL {
         body = change(stage, &mut request, body, Answer::Error).await;
     }
+    vary_field(&mut request);
     assemble(request, body, false)
 }
 
@@ -88,7 +92,11 @@ fn vary_field(request: &mut Request) {
     for header in request.reply.varies.take() {
         request.reply.headers_out.add("Vary", header);
     }
-    let Some(all) = request.reply.headers_out.joined(b"Vary").filter(|v| v.contains(&b',')) else { return };
+    one_vary(&mut request.reply.headers_out);
+}
+
+fn one_vary(fields: &mut Table) {
+    let Some(all) = fields.joined(b"Vary").filter(|v| v.contains(&b',')) else { return };
     let mut names: Vec<&[u8]> = Vec::new();
     for name in all.split(|&b| b == b',').map(<[u8]>::trim_ascii).filter(|n| !n.is_empty()) {
         if !names.iter().any(|n| n.eq_ignore_ascii_case(name)) {
@@ -96,7 +104,7 @@ fn vary_field(request: &mut Request) {
         }
     }
     let value = if names.contains(&&b"*"[..]) { b"*".to_vec() } else { names.join(&b","[..]) };
-    request.reply.headers_out.set("Vary", value);
+    fields.set("Vary", value);
 }
 
 /// `AddDefaultCharset`: for text/plain and text/html without a charset.
@@ -118,7 +126,7 @@ fn map_charset(request: &Request, content_type: Bytes) -> Bytes {
 }
 
 fn assemble(mut request: Request, body: Body, raw: bool) -> Reply {
-    let mut headers = crate::values::table::Table::with_capacity(request.reply.headers_out.len() + 4);
+    let mut headers = Table::with_capacity(request.reply.headers_out.len() + 4);
     let now = request.client.received.duration_since(std::time::UNIX_EPOCH).map_or(0, |d| d.as_secs());
     if !request.reply.headers_out.contains("Date") {
         headers.add("Date", Bytes::copy_from_slice(&text::http_date(now as i64)));
@@ -128,8 +136,18 @@ fn assemble(mut request: Request, body: Body, raw: bool) -> Reply {
             .add("Server", Bytes::from_static(crate::request::settings::product(&request.server).as_bytes()));
     }
     // err_headers_out first: what stands in both is sent once per table, as Apache's overlay does.
-    for (name, value) in request.reply.err_headers_out.iter().chain(request.reply.headers_out.iter()) {
+    let typed = request.reply.headers_out.contains("Content-Type");
+    for (name, value) in request.reply.err_headers_out.iter() {
+        // There is one type, whatever `Header always` says of it.
+        if !(typed && name.eq_ignore_ascii_case(b"Content-Type")) {
+            headers.add(name.clone(), value.clone());
+        }
+    }
+    for (name, value) in request.reply.headers_out.iter() {
         headers.add(name.clone(), value.clone());
+    }
+    if !raw {
+        one_vary(&mut headers);
     }
     if request.reply.is_uncacheable && !headers.contains("Expires") {
         headers.set("Expires", Bytes::copy_from_slice(&text::http_date(now as i64)));
@@ -182,7 +200,7 @@ impl Reply {
     pub(crate) fn without_faults(mut self) -> Self {
         let Some(why) = self.fault() else { return self };
         log::request(&self.request, log::Severity::Error, "http", &why);
-        let mut headers = crate::values::table::Table::default();
+        let mut headers = Table::default();
         for name in ["Date", "Server"] {
             if let Some(value) = self.headers.find(name).cloned() {
                 headers.add(name, value);

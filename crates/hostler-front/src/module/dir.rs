@@ -38,15 +38,23 @@ async fn directory(request: &mut Request) -> Continue {
     let handled =
         request.resource.handler.as_deref().is_some_and(|h| h != crate::module::core::types::DIRECTORY);
     if request.target.uri.last() != Some(&b'/') {
-        if dir.dir.redirects_to_slash() && !(handled && dir.dir.leaves_handled()) {
-            return slash(request);
-        }
-        return Ok(());
+        return if lacks_slash(request) { slash(request) } else { Ok(()) };
     }
     if handled && dir.dir.leaves_handled() {
         return Ok(());
     }
     index(request).await
+}
+
+/// Whether the client is sent to the name of a directory with a slash.
+pub(crate) fn lacks_slash(request: &Request) -> bool {
+    let dir = &request.resource.dir.dir;
+    let handled =
+        request.resource.handler.as_deref().is_some_and(|h| h != crate::module::core::types::DIRECTORY);
+    request.resource.found.is_directory()
+        && request.target.uri.last() != Some(&b'/')
+        && dir.redirects_to_slash()
+        && !(handled && dir.leaves_handled())
 }
 
 /// Adds the request's query to a local target.
@@ -70,7 +78,8 @@ fn slash(request: &mut Request) -> Continue {
 async fn index(request: &mut Request) -> Continue {
     let dir = request.resource.dir.clone();
     let mut refused = None;
-    for name in dir.dir.index_files() {
+    let names: Vec<&str> = dir.dir.index_files().collect();
+    for (at, name) in names.iter().enumerate() {
         let mut target = if name.starts_with('/') { Vec::new() } else { escape_path(&request.target.uri) };
         target.extend_from_slice(&escape_path(name.as_bytes()));
         if let Some(status) = dir.dir.index_redirect_status() {
@@ -101,6 +110,14 @@ async fn index(request: &mut Request) -> Continue {
             Err(Halt::Redirect { target, .. }) if matches!(sub.resource.found, Found::File(..)) => {
                 return Err(Halt::Redirect { method: request.target.method.clone(), target });
             }
+            // What the last one is refused with says more than its status: who may ask, or what else there is.
+            Err(Halt::Status(status @ (401 | 406))) if at + 1 == names.len() => {
+                let said = sub.reply.headers_out.iter().chain(sub.reply.err_headers_out.iter());
+                for (name, value) in said {
+                    request.reply.err_headers_out.set(name.clone(), value.clone());
+                }
+                return Err(Halt::Status(status));
+            }
             Err(Halt::Status(status)) if status != 404 => refused = refused.or(Some(status)),
             Err(_) => {}
         }
@@ -118,10 +135,17 @@ async fn fallback(request: &mut Request) -> Continue {
     let Some(target) = dir.dir.fallback_resource() else { return Ok(()) };
     let missing = request.resource.found.is_nothing()
         || (request.resource.found.is_directory() && request.target.uri.last() == Some(&b'/'));
-    if !missing || request.resource.handler.is_some() || target.as_bytes() == &*request.target.uri {
+    // One without a slash stands beside what was asked for.
+    let folder = if target.starts_with('/') {
+        0
+    } else {
+        memchr::memrchr(b'/', &request.target.uri).map_or(0, |n| n + 1)
+    };
+    let target = [&request.target.uri[..folder], target.as_bytes()].concat();
+    if !missing || request.resource.handler.is_some() || target == *request.target.uri {
         return Ok(());
     }
-    let mut escaped = escape_path(target.as_bytes());
+    let mut escaped = escape_path(&target);
     push_query(request, &mut escaped);
     let (sub, phase) = look_up(request, &escaped).await;
     if phase.is_ok() && matches!(sub.resource.found, Found::File(..)) {

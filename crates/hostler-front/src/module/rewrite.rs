@@ -12,7 +12,7 @@ use crate::hook::phases::Phase;
 use crate::hook::registry::{Effect, Hook, Module, Run};
 use crate::limits::budget;
 use crate::log::{self, Severity};
-use crate::module::proxy;
+use crate::module::{dir, proxy};
 use crate::request::flow::{Continue, Flow, Halt, Outcome};
 use crate::request::looks::Looks;
 use crate::request::{Request, settings, variables};
@@ -199,6 +199,8 @@ async fn fix_up(request: &mut Request) -> Result<Option<Vec<u8>>, Halt> {
     let fixed = directory_rules(request, context).await?;
     match fixed {
         Fixup::Declined | Fixup::Same => Ok(None),
+        // Quirk(Apache): mod_dir comes later, and its redirect is what the client gets.
+        Fixup::Internal(_) if dir::lacks_slash(request) => Ok(None),
         Fixup::Internal(target) => Ok(Some(target)),
         Fixup::Proxy(url) => {
             proxy::aim(request, &url, true);

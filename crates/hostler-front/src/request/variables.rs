@@ -40,7 +40,11 @@ pub(crate) fn value(request: &Request, variable: Variable) -> Value<'_> {
         Variable::IsSubreq => borrowed(if request.is_sub() { b"true" } else { b"false" }),
         Variable::DocumentRoot => Some(Cow::Borrowed(settings::root_of(request))),
         Variable::TheRequest => Some(Cow::Borrowed(&request.client.line)),
-        Variable::ContentType => request.resource.content_type.as_deref().map(Cow::Borrowed),
+        Variable::ContentType => {
+            // An error's page has a type of its own.
+            let sent = request.reply.headers_out.find("Content-Type");
+            sent.or(request.resource.content_type.as_ref()).map(|kind| Cow::Borrowed(&**kind))
+        }
         Variable::Handler => {
             let by_type =
                 request.resource.content_type.as_deref().map(|t| t.split(|&b| b == b';').next().unwrap_or(t));

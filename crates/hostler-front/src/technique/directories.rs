@@ -83,6 +83,7 @@ pub(crate) fn tell_limits(request: &Request) {
         ("RLimitCPU", own.rlimit_cpu != of_pool.rlimit_cpu),
         ("RLimitMEM", own.rlimit_mem != of_pool.rlimit_mem),
         ("RLimitNPROC", own.rlimit_nproc != of_pool.rlimit_nproc),
+        ("NiceValue", own.nice != of_pool.nice),
     ];
     for (directive, _) in differing.into_iter().filter(|(_, differs)| *differs) {
         let message = format!(

@@ -28,6 +28,7 @@ fn launch(case: &Case, working: BorrowedFd<'_>) -> Result<(ExitCause, String), L
         working,
         standard: [null.as_fd(), writer.as_fd(), writer.as_fd()],
         limits: &case.limits,
+        nice: None,
         no_new_privs: false,
     };
     let pid = Launcher::new().launch(&launch)?;

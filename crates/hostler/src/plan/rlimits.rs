@@ -28,7 +28,9 @@ pub(crate) fn in_sections(config: &Config) -> Vec<Found> {
 fn look(config: &Config, warm: bool, sections: &[Arc<Section>], found: &mut BTreeSet<String>) {
     for section in sections {
         if is_warm(&section.conf).unwrap_or(warm) {
-            let limits = section.settings.iter().filter(|setting| setting.directive.starts_with("RLimit"));
+            let limits = section.settings.iter().filter(|setting| {
+                setting.directive.starts_with("RLimit") || setting.directive == "NiceValue"
+            });
             found.extend(limits.map(|setting| {
                 format!(
                     "{}: {} in {} holds for CGI programs and commands of SSI there, not for warm workers, whose limits \

@@ -177,7 +177,22 @@ pub(super) static ITK: &[Directive] = &[
             Ok(())
         },
     ),
-    ignored("NiceValue", "HostlerSiteCPU gives a site its share of the processors"),
+    Directive::new(
+        "NiceValue",
+        Arity::Take1,
+        "number",
+        "How far programs stand back where processors are short, 0 to 19; outside of sections also warm workers",
+        |cmd, args| {
+            let nice: i8 = args.first().parse().ok().filter(|nice| (-20..=19).contains(nice))
+                .ok_or("a number from -20 to 19")?;
+            if nice < 0 {
+                cmd.warn(format!("NiceValue {nice} is not possible: a site is not preferred to the server's own processes"));
+            }
+            cmd.dir.core.nice = u8::try_from(nice).ok();
+            Ok(())
+        },
+    )
+    .allowed(Contexts::CONFIG, Overrides::NONE),
     ignored("EnableCapabilities", "site processes have no capabilities at all"),
 ];
 

@@ -28,7 +28,7 @@ impl OptionBits {
     pub const MULTI_VIEWS: Self = Self(64);
     /// `All`: everything but MultiViews and SymLinksIfOwnerMatch.
     pub const ALL: Self = Self(1 | 2 | 4 | 8 | 16);
-    /// Every bit: what AllowOverride Options permits without a list.
+    /// Every bit: what AllowOverride permits where it names no options.
     pub const EVERY: Self = Self(127);
 
     /// Whether all of the bits are set.
@@ -300,15 +300,17 @@ fn allow_override(cmd: &mut Command<'_>, args: &Args) -> Result<(), String> {
         let (class, value) =
             word.split_once('=').map_or((word.as_str(), None), |(class, value)| (class, Some(value)));
         match (class.to_ascii_lowercase().as_str(), value) {
-            ("none", None) => allow.classes = Overrides::NONE,
-            ("all", None) => allow.classes = Overrides::ALL,
+            // Quirk(Apache): these two set everything that stands before them back, Nonfatal too.
+            ("none", None) => (allow.classes, allow.nonfatal) = (Overrides::NONE, Nonfatal::default()),
+            ("all", None) => (allow.classes, allow.nonfatal) = (Overrides::ALL, Nonfatal::default()),
             ("authconfig", None) => allow.classes = allow.classes | Overrides::AUTH_CONFIG,
             ("fileinfo", None) => allow.classes = allow.classes | Overrides::FILE_INFO,
             ("indexes", None) => allow.classes = allow.classes | Overrides::INDEXES,
             ("limit", None) => allow.classes = allow.classes | Overrides::LIMIT,
             ("options", value) => {
                 allow.classes = allow.classes | Overrides::OPTIONS;
-                allow.options = value.map_or(Ok(OptionBits::EVERY), option_list)?;
+                // Without a list neither MultiViews nor SymLinksIfOwnerMatch is among them.
+                allow.options = value.map_or(Ok(OptionBits::ALL), option_list)?;
             }
             ("nonfatal", Some(value)) => nonfatal(&mut allow.nonfatal, value)?,
             _ => return Err(format!("\"{word}\" is not one of its classes")),

@@ -245,9 +245,11 @@ impl FileEtag {
     /// What tags are made of; [`EtagParts::NONE`]: there are none.
     #[must_use]
     pub fn parts(self) -> EtagParts {
-        // Without a list to add to, `+` begins an empty one.
-        let usual = if self.added == EtagParts::NONE { EtagParts::DEFAULT } else { EtagParts::NONE };
-        let base = self.absolute.unwrap_or(usual);
+        // Quirk(Apache): without a list there is none that anything could be taken from, and `+` begins an empty one.
+        if self.absolute.is_none() && self.added == EtagParts::NONE {
+            return EtagParts::DEFAULT;
+        }
+        let base = self.absolute.unwrap_or(EtagParts::NONE);
         base.zip(self.removed, |on, off| on && !off).zip(self.added, |on, more| on || more)
     }
 

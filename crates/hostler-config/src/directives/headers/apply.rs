@@ -106,6 +106,26 @@ impl Rule {
         if !self.applies(message)? {
             return Ok(());
         }
+        // The type comes last and takes the place of what these have made.
+        let adds = matches!(self.action, Action::Append(_) | Action::Merge(_) | Action::Add(_));
+        if adds
+            && table == Table::Response
+            && name.eq_ignore_ascii_case("content-type")
+            && !message.values(table, name).is_empty()
+        {
+            return Ok(());
+        }
+        // Setting it means the answer's type in the other table, too.
+        let sets = matches!(self.action, Action::Set(_) | Action::SetIfEmpty(_));
+        let is_type = table == Table::Always && name.eq_ignore_ascii_case("content-type");
+        if sets && is_type && message.values(table, name).is_empty() {
+            if let Action::Set(value) | Action::SetIfEmpty(value) = &self.action {
+                let value = value.text(message)?;
+                message.remove(Table::Response, name);
+                message.add(Table::Response, name, value);
+            }
+            return Ok(());
+        }
         match &self.action {
             Action::Set(value) => {
                 let value = value.text(message)?;

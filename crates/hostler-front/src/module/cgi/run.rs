@@ -106,7 +106,7 @@ fn bounds(request: &Request) -> Bounds {
     }
 }
 
-/// `RLimitCPU`, `RLimitMEM`, `RLimitNPROC`.
+/// `RLimitCPU`, `RLimitMEM`, `RLimitNPROC`, `NiceValue`.
 fn limits(request: &Request) -> Limits {
     let pair = |limit: Rlimit| (limit.soft.unwrap_or(u64::MAX), limit.hard.unwrap_or(u64::MAX));
     let core = &request.resource.dir.core;
@@ -114,6 +114,7 @@ fn limits(request: &Request) -> Limits {
         cpu: core.rlimit_cpu.map(pair),
         mem: core.rlimit_mem.map(pair),
         nproc: core.rlimit_nproc.map(pair),
+        nice: core.nice,
     }
 }
 

@@ -337,7 +337,11 @@ impl<'a> Walk<'a> {
         let walked = &facts.walked;
         let reached = walked.levels.len().saturating_sub(1);
         let end = prefixes(path).nth(reached).map_or(0, |p| if p == b"/" { 0 } else { p.len() });
-        let Some(last) = walked.levels.last() else { return Err(Halt::Status(404)) };
+        // Nothing is below the root itself; who may ask for it is found out all the same.
+        let Some(last) = walked.levels.last() else {
+            request.resource.filename = asked.to_vec();
+            return Ok(());
+        };
         let rest = &asked[end..];
         if let Some(errno) = walked.stopped
             && last.info.kind == FileKind::Directory

@@ -143,13 +143,13 @@ impl Variant {
 
     fn matches(&mut self, wanted: &Entry) -> bool {
         let name = &wanted.name[..];
-        if name.starts_with('*') {
+        if matches!(name, "*" | "*/*") {
             self.fit.stars = self.fit.stars.max(1);
             return true;
         }
-        // Quirk(apache): the slash may be any letter.
-        let family = name.strip_suffix('*').map(|rest| &rest[..rest.len().saturating_sub(1)]);
-        if family.is_some_and(|family| self.media_type.starts_with(family)) {
+        let family = name.strip_suffix("/*").filter(|family| !family.is_empty());
+        let own = self.media_type.split_once('/').map(|(family, _)| family);
+        if family.is_some() && family == own {
             self.fit.stars = self.fit.stars.max(2);
             return true;
         }
@@ -176,7 +176,7 @@ impl Variant {
         let force = rules.priority.force();
         let rank = rules.priority.priority.as_ref().and_then(|order| {
             let places =
-                self.languages.iter().filter_map(|own| order.iter().position(|p| own.starts_with(&**p)));
+                self.languages.iter().filter_map(|own| order.iter().position(|p| begins_with(own, p)));
             places.min()
         });
         let Some(rank) = rank else { return };
@@ -271,4 +271,9 @@ pub(super) const LATIN_1: &str = "iso-8859-1";
 /// Whether a coding is none.
 pub(super) fn is_identity(encoding: Option<&str>) -> bool {
     matches!(encoding, None | Some("" | "7bit" | "8bit" | "binary"))
+}
+
+/// Whether a language is one of the list's, or a narrower one.
+fn begins_with(language: &str, listed: &str) -> bool {
+    language.get(..listed.len()).is_some_and(|start| start.eq_ignore_ascii_case(listed))
 }
