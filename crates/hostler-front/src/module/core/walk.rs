@@ -195,8 +195,12 @@ impl<'a> Walk<'a> {
     fn check_link(&self, path: &[u8], link_owner: Option<u32>, owner: u32) -> Continue {
         let Some(link_owner) = link_owner else { return Ok(()) };
         let options = self.permissions().options();
-        let follow = options.contains(OptionBits::FOLLOW_SYM_LINKS)
-            || (options.contains(OptionBits::SYM_LINKS_IF_OWNER_MATCH) && link_owner == owner);
+        // Where both are on, as in a folder whose access file adds the second, the stricter one holds.
+        let follow = if options.contains(OptionBits::SYM_LINKS_IF_OWNER_MATCH) {
+            link_owner == owner
+        } else {
+            options.contains(OptionBits::FOLLOW_SYM_LINKS)
+        };
         if follow {
             return Ok(());
         }
