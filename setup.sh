@@ -76,6 +76,10 @@ test|unpack:php8.2-cgi|php8.2-cgi|the lab's WordPress as a program for each requ
 test|unpack:php8.2-fpm|php8.2-fpm|PHP as sites of others run it, with its packaged configuration (unpacked, not installed)
 test|postgresql|postgresql|the lab starts one of its own for a run (unpacked, not installed)
 test|unpack:wordpress|wordpress|a real application in PHP, with MariaDB, which the test starts itself (unpacked, not installed)
+test|file:/usr/lib/php/20220829/mbstring.so|php8.2-mbstring|MediaWiki needs it
+test|file:/usr/lib/php/20220829/dom.so|php8.2-xml|the same
+test|file:/usr/lib/php/20220829/intl.so|php8.2-intl|the same
+test|unpack:mediawiki|mediawiki|another real application in PHP, on SQLite (unpacked, not installed)
 test|unpack:tomcat10|tomcat10|Tomcat's own applications: its first page, documentation and examples (unpacked, not installed)
 test|unpack:apache2|apache2|Debian's /etc/apache2, whose files must all parse (unpacked, not installed)
 bench|cmd:starman|starman|a PSGI server to measure beside
@@ -146,6 +150,7 @@ unpack() { # unpack NAME: a copy of the package below target/oracle; needs no ro
   local work package=$1
   if [ "$package" = postgresql ]; then package=$(server_package); fi
   if [ "$package" = wordpress ]; then package=$WORDPRESS; fi
+  if [ "$package" = mediawiki ]; then package='mediawiki mediawiki-classes'; fi
   if [ "$package" = tomcat10 ]; then package='tomcat10 tomcat10-docs tomcat10-examples'; fi
   command -v dpkg-deb >/dev/null || return 1
   mkdir -p target/oracle

@@ -19,6 +19,7 @@ mod limits;
 mod logins;
 mod logs;
 mod mason;
+mod mediawiki;
 mod perl;
 mod perl_generation_1;
 mod perl_guards;

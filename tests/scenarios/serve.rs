@@ -278,3 +278,15 @@ fn an_application_that_can_t_be_imported_is_not_served() {
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(!output.status.success() && said.contains("ValueError: not today"), "{said}");
 }
+
+#[test]
+fn scripts_in_php_are_run() {
+    hostler_tests::needs_program!("/usr/lib/libphp8.2.so");
+    let folder = folder();
+    for (name, text) in [("index.php", "<?php echo 1 + 1;"), ("a.php", "<?php echo $_SERVER['PATH_INFO'];")] {
+        std::fs::write(folder.path().join(name), text).expect("ours");
+    }
+    let served = Served::new(folder.path());
+    assert!(served.get("/").ends_with("\r\n\r\n2"));
+    assert!(served.get("/a.php/b/c").ends_with("\r\n\r\n/b/c"));
+}
