@@ -24,6 +24,10 @@ done
 
 install -d "$root/bin" "$root/lib/hostler" "$root/lib/systemd/system" "$root/share/doc/hostler"
 for program in $programs; do install -m 755 "$built/$program" "$root/lib/hostler/"; done
+# Further versions of PHP, where there are some.
+for program in "$built"/hostler-php[0-9].[0-9] "$built"/hostler-php[0-9].[0-9][0-9]; do
+  if [ -x "$program" ]; then install -m 755 "$program" "$root/lib/hostler/"; fi
+done
 ln -sf ../lib/hostler/hostler "$root/bin/hostler"
 # What Java takes to start, prepared once; without Java, or a Tomcat, there is nothing to prepare.
 rm -f "$root/lib/hostler/hostler-servlet.jsa"

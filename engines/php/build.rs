@@ -12,11 +12,14 @@ use std::process::Command;
 
 /// What tells how PHP was built: Debian's of the version that is tested, else the usual one.
 const CONFIG: [&str; 2] = ["php-config8.2", "php-config"];
+/// The variable that names another one, to build for a version beside these.
+const CHOSEN: &str = "HOSTLER_PHP_CONFIG";
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
 
 fn main() -> Outcome<()> {
     println!("cargo::rustc-check-cfg=cfg(with_php)");
+    println!("cargo::rerun-if-env-changed={CHOSEN}");
     for folder in ["build.rs", "sapi"] {
         println!("cargo::rerun-if-changed={folder}");
     }
@@ -24,6 +27,7 @@ fn main() -> Outcome<()> {
         Ok(php) => php,
         Err(missing) => {
             println!("cargo::rustc-env=PHP_PARTS=");
+            println!("cargo::rustc-env=PHP_INCLUDES=");
             // A file that is never there: looked for again with each build, until PHP is.
             println!("cargo::rerun-if-changed=no-php-yet");
             println!("cargo::warning={missing} (libphp8.2-embed, php8.2-dev): hostler-php will not run");
@@ -32,6 +36,7 @@ fn main() -> Outcome<()> {
     };
     println!("cargo::rustc-cfg=with_php");
     println!("cargo::rustc-env=PHP_VERSION={}", php.version);
+    println!("cargo::rustc-env=PHP_LIBRARY={}", php.library.display());
     println!("cargo::rerun-if-changed={}", php.library.display());
     php.compile(&PathBuf::from(std::env::var("OUT_DIR")?))
 }
@@ -48,13 +53,19 @@ impl Php {
     /// # Errors
     /// What is missing.
     fn find() -> Result<Self, &'static str> {
-        let of = |option: &str| CONFIG.iter().find_map(|program| ask(program, &[option]));
+        let chosen = std::env::var(CHOSEN).ok();
+        let programs = chosen.as_deref().map_or_else(|| CONFIG.to_vec(), |one| vec![one]);
+        let of = |option: &str| programs.iter().find_map(|program| ask(program, &[option]));
         let includes = of("--includes").ok_or("PHP's headers are missing")?;
         let version = of("--version").ok_or("php-config does not say its version")?;
         let minor: Vec<&str> = version.split('.').take(2).collect();
         let name = format!("libphp{}.so", minor.join("."));
-        let library = ask("cc", &[&format!("-print-file-name={name}")]).map(PathBuf::from);
-        let library = library.filter(|path| path.is_absolute() && path.exists());
+        let of_system = ask("cc", &[&format!("-print-file-name={name}")]).map(PathBuf::from);
+        // One that somebody has built for himself has no version in its name, and a folder of its own.
+        let of_own = of("--prefix").map(|prefix| Path::new(&prefix).join("lib/libphp.so"));
+        let is_there = |path: &PathBuf| path.is_absolute() && path.exists();
+        let library = if chosen.is_some() { of_own.filter(is_there) } else { None };
+        let library = library.or(of_system.filter(is_there));
         let library = library.and_then(|path| path.canonicalize().ok()).ok_or("PHP's library is missing")?;
         Ok(Self { includes: includes.split_whitespace().map(str::to_owned).collect(), version, library })
     }
@@ -106,8 +117,9 @@ impl Php {
             return Err(format!("the library of names: {made}").into());
         }
         println!("cargo::rustc-link-search=native={}", out.display());
-        // Tests build a program of their own with the same.
+        // Tests build programs of their own with the same.
         println!("cargo::rustc-env=PHP_PARTS={}", out.display());
+        println!("cargo::rustc-env=PHP_INCLUDES={}", self.includes.join(" "));
         println!("cargo::rustc-link-lib=dylib=hostler_php_names");
         Ok(())
     }

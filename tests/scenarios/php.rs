@@ -12,7 +12,9 @@ macro_rules! needs_php {
 mod asked;
 mod cache;
 mod faults;
+mod left;
 mod remembered;
+mod versions;
 
 /// Debian's own configuration of mod_php.
 const DEBIAN: &str = r#"

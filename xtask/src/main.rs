@@ -11,6 +11,7 @@ mod folders;
 mod fresh;
 mod languages;
 mod layers;
+mod php;
 mod runs;
 mod showcase;
 mod sizes;
@@ -98,7 +99,7 @@ fn main() -> Result<()> {
         Task::Attack => attack::run(),
         Task::Bench(options) => bench::run(&options),
         Task::Runs(options) => runs::run(&options),
-        Task::Build => cargo::run(&["build", "--release"]),
+        Task::Build => cargo::run(&["build", "--release"]).and_then(|()| php::build_others()),
         Task::Docs => docs::run(),
     }
 }

@@ -67,8 +67,11 @@ pub enum Phases {
 
 /// A language's runtime, in warm processes. Techniques may share one, and then share its pools.
 pub struct Engine {
-    /// Its program is `hostler-NAME`; pools are called by it.
+    /// Pools are called by it.
     pub name: &'static str,
+    /// The program that runs a virtual host's, without the `hostler-` before it; the name, but where there are several
+    /// versions.
+    pub program: fn(&Server) -> &'static str,
     /// The language, for sentences: `Perl`.
     pub language: &'static str,
     /// What a generation is called, for sentences: `mod_perl 2`.

@@ -9,7 +9,10 @@ use hostler_php_frames as frames;
 use hostler_php_technique::ENGINE;
 
 fn build(text: &str) -> Result<Config, String> {
-    php::install();
+    php::install(vec![
+        php::Version::of("php", "8.2.1").unwrap(),
+        php::Version::of("php8.4", "8.4.0").unwrap(),
+    ]);
     hostler_techniques::install()?;
     let all = |errors: Vec<hostler_config::ConfigError>| {
         errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
@@ -95,7 +98,7 @@ fn a_host_with_settings_of_the_administrator_s_has_a_pool_of_its_own() {
     let text = [
         host("php_value precision 5"),
         host("php_admin_value open_basedir /srv/a"),
-        host("<Directory /srv>\nphp_admin_flag engine off\n</Directory>"),
+        host("<Directory /srv>\nphp_admin_flag log_errors off\nphp_admin_flag engine off\n</Directory>"),
         host("PHPINIDir /etc/own\nPHPINIDir /etc/second"),
     ];
     let config = build(&text.concat()).unwrap();
@@ -106,4 +109,20 @@ fn a_host_with_settings_of_the_administrator_s_has_a_pool_of_its_own() {
     let setup = (ENGINE.setup)(&config, &pool_of(4).servers, 0, false);
     assert_eq!(frames::Setup::decode(&setup.own).unwrap().ini.as_deref(), Some("/etc/own"));
     assert_eq!(setup.servers.len(), 2);
+}
+
+#[test]
+fn a_host_with_a_version_of_its_own_has_a_pool_and_a_program_of_its_own() {
+    let host = |lines: &str| format!("<VirtualHost *:80>\n{lines}\n</VirtualHost>\n");
+    let text = [host("PHPVersion 8.4"), host(""), host("PHPVersion 8.2")].concat();
+    let config = build(&text).unwrap();
+    let pools = pools(&config, &[0; 4]);
+    let pool_of = |server: u32| &pools.all[pools.share(server, &ENGINE).unwrap().pool as usize];
+    let groups: Vec<_> = (0..4).map(|server| pool_of(server).key.group).collect();
+    assert_eq!(groups, [0, 1, 0, 0]);
+    let programs: Vec<_> = config.servers.iter().map(|server| (ENGINE.program)(server)).collect();
+    assert_eq!(programs, ["php", "php8.4", "php", "php"]);
+    let said = build("PHPVersion 9.9").unwrap_err();
+    assert!(said.contains("hostler-php9.9") && said.contains("8.2, 8.4"), "{said}");
+    assert!(build("<Directory /x>\nPHPVersion 8.4\n</Directory>").is_err());
 }

@@ -25,8 +25,9 @@ pub enum OnAbandon {
     /// One that nobody has begun on is taken back. The worker that has begun on it is told, and killed if it is not
     /// done within this time.
     TakeBackOrKill(Duration),
-    /// One that has come whole is run to its end, and its worker killed if that takes longer than this, counted from
-    /// when the client has gone. One that has not is treated as by [`Self::TakeBackOrKill`].
+    /// One that has come whole is run to its end, though the worker is told that nobody listens, and its worker killed if
+    /// that takes longer than this, counted from when the client has gone. One that has not is treated as by
+    /// [`Self::TakeBackOrKill`].
     RunToEnd(Duration),
 }
 
@@ -85,8 +86,8 @@ pub trait Place<B: Backend>: Send {
     /// A backend that can't tell answers no: then nothing is ever placed behind what its workers run.
     fn take_back(&mut self) -> bool;
 
-    /// Nobody waits for it any more. `runs_on`: it goes on to its end all the same; else the worker is told, unless
-    /// its answer is complete.
+    /// Nobody waits for it any more, which the worker is told, unless its answer is complete. `runs_on`: it goes on to its
+    /// end all the same.
     fn abandon(&mut self, runs_on: bool);
 
     /// How far an abandoned request is. Passes over some of what the worker says, and never waits.

@@ -102,7 +102,7 @@ pub struct FrontPlan {
     pub site_limits: Vec<SiteLimits>,
     /// Seconds without a request until a site process exits.
     pub site_idle_secs: u32,
-    /// Engines that the configuration's language depends on, and that are there.
+    /// Engines that the configuration's language depends on, and that are there: programs and versions, as `php8.2 8.2`.
     pub engines: Vec<String>,
     /// How members of balancers fare, as the front says that serves until this one does.
     pub backends: Vec<MemberState>,

@@ -11,7 +11,7 @@ use crate::cli::{Cli, Docs};
 
 pub(crate) fn write(args: &Docs) -> Result<(), Failed> {
     // The reference has what there is of directives where all engines are.
-    php::install();
+    php::install(Vec::new());
     let directory = &args.directory;
     let (man, completions) = (directory.join("man"), directory.join("completions"));
     fs::create_dir_all(&man)?;

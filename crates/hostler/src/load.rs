@@ -42,8 +42,9 @@ pub(crate) fn directory(args: &Serve) -> Result<Attempt, Failed> {
 
 /// What there is of engines decides what the configuration's language has.
 fn install_engines() {
-    if run::has_php() {
-        php::install();
+    let versions = run::versions_of_php();
+    if !versions.is_empty() {
+        php::install(versions);
     }
 }
 

@@ -1,5 +1,6 @@
 //! `hostler run`: becomes hostler-master, with this program as its planner.
 
+use hostler_config::directives::php;
 use hostler_wire::engine::{MOST_ENGINES, is_name};
 use std::ffi::OsString;
 use std::os::unix::fs::PermissionsExt;
@@ -64,11 +65,21 @@ pub(crate) fn engines() -> Vec<String> {
     program("hostler-master").ok().as_deref().and_then(Path::parent).map(engines_in).unwrap_or_default()
 }
 
-/// Whether the PHP engine is there, was built with PHP, and finds its library: it says so itself.
-pub(crate) fn has_php() -> bool {
-    let Ok(program) = program("hostler-php") else { return false };
-    let asked = Command::new(program).arg("--version").stdin(Stdio::null()).output();
-    asked.is_ok_and(|output| output.status.success())
+/// The versions of PHP whose engine is there, was built with PHP, and finds its library: it says so itself.
+pub(crate) fn versions_of_php() -> Vec<php::Version> {
+    let of_php = |name: &String| {
+        let rest = name.strip_prefix(php::ENGINE);
+        rest.is_some_and(|rest| rest.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.'))
+    };
+    engines().iter().filter(|name| of_php(name)).filter_map(|name| version_of_php(name)).collect()
+}
+
+fn version_of_php(name: &str) -> Option<php::Version> {
+    let program = program(&format!("hostler-{name}")).ok()?;
+    let output = Command::new(program).arg("--version").stdin(Stdio::null()).output().ok()?;
+    let said = String::from_utf8(output.stdout).ok().filter(|_| output.status.success())?;
+    let (_, version) = said.trim().rsplit_once(" for PHP ")?;
+    php::Version::of(name, version)
 }
 
 /// Why no servlets can be run here; `None`: they can. The program says so itself, which takes no Java to find out.

@@ -51,8 +51,9 @@ void hp_cache_tell(void)
     double now = hp_current->request->time;
     const char *restricted = zend_ini_string("opcache.restrict_api", sizeof "opcache.restrict_api" - 1, 0);
     zval all, without_scripts;
-    /* Where only some scripts may ask, we may not: it would warn with each request. */
-    if (!status || now - told < PAUSE || (restricted && *restricted) || EG(exception))
+    /* Where only some scripts may ask, we may not: it would warn with each request. After a fatal error nothing more is
+     * called: that would be another one. */
+    if (!status || now - told < PAUSE || (restricted && *restricted) || EG(exception) || CG(unclean_shutdown))
         return;
     told = now;
     ZVAL_FALSE(&without_scripts);

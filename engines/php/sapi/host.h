@@ -129,6 +129,8 @@ const char *hostler_php_version(void);
 const char *hostler_php_ini_file(void);
 /* The folders, with colons between, of which further files were read; NULL: none. */
 const char *hostler_php_ini_folder(void);
+/* The folder of PHP's extensions. */
+const char *hostler_php_extension_folder(void);
 /* The first of what a forked worker does. */
 void hostler_php_begin_worker(void);
 /* Runs a script in the parent before it forks, for what stays of it: the cache, and what PHP has set up for the first

@@ -57,13 +57,39 @@ static void complain_once(const char *name)
 /* What can be set when everything is loaded already would seem to work, and would not. */
 static bool is_too_late(const char *name)
 {
-    static const char *const starting[] = {"extension", "zend_extension", "opcache.preload",
-                                           "opcache.memory_consumption"};
+    static const char *const starting[] = {"extension",
+                                           "zend_extension",
+                                           "extension_dir",
+                                           "opcache.preload",
+                                           "opcache.preload_user",
+                                           "opcache.memory_consumption",
+                                           "opcache.max_accelerated_files"};
     size_t i;
     for (i = 0; i < sizeof starting / sizeof *starting; i++)
         if (strcmp(name, starting[i]) == 0)
             return true;
     return false;
+}
+
+/* Some settings end in a fatal error when their value makes no sense, and there is no request yet that could be left: it is
+ * logged, and the setting stays as it was. */
+static zend_result alter(zend_string *name, const hp_pair *setting, int modify, int stage)
+{
+    volatile zend_result done = FAILURE;
+    bool displays = PG(display_errors);
+    int status = SG(sapi_headers).http_response_code;
+    PG(display_errors) = false; /* nothing can be written yet */
+    zend_try
+    {
+        done = zend_alter_ini_entry_chars(name, setting->value, setting->value_length, modify, stage);
+    }
+    zend_end_try();
+    CG(unclean_shutdown) = false;
+    EG(exit_status) = 0;
+    SG(sapi_headers).http_response_code = status;
+    if (!zend_string_equals_literal(name, "display_errors") || done == FAILURE)
+        PG(display_errors) = displays;
+    return done;
 }
 
 static void apply(const hp_pair *setting, int kind)
@@ -72,10 +98,7 @@ static void apply(const hp_pair *setting, int kind)
     /* Some settings only get stricter in an access file: open_basedir. */
     int stage = kind & HP_ACCESS_FILE ? PHP_INI_STAGE_HTACCESS : PHP_INI_STAGE_ACTIVATE;
     zend_string *name = zend_string_init(setting->name, setting->name_length, 0);
-    zend_result done = FAILURE;
-    if (!is_too_late(setting->name))
-        done = zend_alter_ini_entry_chars(name, setting->value, setting->value_length, modify, stage);
-    if (done == FAILURE)
+    if (is_too_late(setting->name) || alter(name, setting, modify, stage) == FAILURE)
         complain_once(setting->name);
     zend_string_release(name);
 }

@@ -68,6 +68,11 @@ const char *hostler_php_ini_folder(void)
     return php_ini_scanned_path;
 }
 
+const char *hostler_php_extension_folder(void)
+{
+    return PG(extension_dir);
+}
+
 void hostler_php_begin_worker(void)
 {
 #if PHP_VERSION_ID >= 80500

@@ -17,6 +17,7 @@ typedef struct {
     const hp_request *request;
     HashTable *set; /* apache_setenv(); NULL: nothing was set */
     HashTable *notes; /* apache_note() */
+    bool has_begun; /* PHP's part of it */
     bool has_written; /* something of a body */
     bool has_finished; /* fastcgi_finish_request(): what is written from now on goes nowhere */
     bool is_ending; /* no output comes any more */

@@ -73,6 +73,7 @@ static void execute(hp_state *state)
         tell_credentials(request);
         hp_ini_apply(request->settings);
         hp_directory_enter(request->script);
+        state->has_begun = true;
         if (start_up(request) == SUCCESS) {
             if (request->source)
                 show(request);
@@ -91,7 +92,10 @@ hp_served hostler_php_serve(void *trip, const hp_request *request)
     zend_long input_time = PG(max_input_time);
     hp_current = &state;
     execute(&state);
-    php_request_shutdown(NULL);
+    if (state.has_begun)
+        php_request_shutdown(NULL);
+    else
+        zend_ini_deactivate();
     PG(max_input_time) = input_time;
     served.failed = !state.has_head && !state.has_finished;
     served.terminate = state.terminate;

@@ -72,6 +72,14 @@ static void say(const char *name, const char *value)
     told[count++] = (hp_pair){name, strlen(name), value, strlen(value)};
 }
 
+/* What is persistent is a worker's own: connections that were opened here would be all workers' at once. */
+static void forget_persistent(void)
+{
+    dtor_func_t destructor = EG(persistent_list).pDestructor;
+    zend_hash_graceful_reverse_destroy(&EG(persistent_list));
+    zend_hash_init(&EG(persistent_list), 8, NULL, destructor, 1);
+}
+
 bool hostler_php_warm(const char *document_root, const char *script, const char *uri)
 {
     hp_host quiet = {read_nothing, no_head,   no_output,  nothing,  nothing,   never,       hp_calls->log,
@@ -108,5 +116,6 @@ bool hostler_php_warm(const char *document_root, const char *script, const char 
     hp_configured = &setup;
     served = hostler_php_serve(NULL, &request);
     hp_configured = usual;
+    forget_persistent();
     return !served.failed;
 }

@@ -10,6 +10,9 @@ use crate::php;
 use crate::temporary;
 use crate::worker::{Server, Worker};
 
+/// The file of PHP's library, which its package replaces.
+const LIBRARY: &str = env!("PHP_LIBRARY");
+
 /// PHP, started.
 pub(crate) struct Php {
     loaded: Loaded,
@@ -30,7 +33,10 @@ impl Engine for Php {
         temporary::choose();
         php::load(own.ini.as_deref(), software, &own.modules)?;
         warm(&own.warm);
-        let loaded = Loaded::of(php::ini_file().as_deref(), php::ini_folder().as_deref());
+        let (file, folders) = (php::ini_file(), php::ini_folder());
+        let loaded = Loaded::of(file.as_deref(), folders.as_deref())
+            .and_of(&[LIBRARY])
+            .and_of_folder(php::extension_folder().as_deref());
         Ok(Self { loaded, servers })
     }
 

@@ -124,6 +124,7 @@ unsafe extern "C" {
     pub(crate) fn hostler_php_version() -> *const c_char;
     pub(crate) fn hostler_php_ini_file() -> *const c_char;
     pub(crate) fn hostler_php_ini_folder() -> *const c_char;
+    pub(crate) fn hostler_php_extension_folder() -> *const c_char;
     pub(crate) fn hostler_php_begin_worker();
     pub(crate) fn hostler_php_warm(
         document_root: *const c_char,

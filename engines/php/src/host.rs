@@ -157,9 +157,21 @@ unsafe extern "C" fn log(trip: *mut c_void, severity: c_int, text: *const c_char
     }
     // SAFETY: as above.
     let exchange = unsafe { exchange(trip) };
+    if exchange.trip.is_abandoned() {
+        // The front does not read what is said to it of this request any more.
+        complain_of(text, exchange.head.log_id);
+        return;
+    }
     exchange.trip.log(severity_of(severity), true, text);
     // Scripts may take long after a line by which somebody waits for them.
     exchange.trip.publish();
+}
+
+/// A line for the ErrorLog by way of standard error, with the request's number.
+fn complain_of(text: &[u8], id: &[u8]) {
+    let lines: Vec<&[u8]> = text.split(|byte| *byte == b'\n').collect();
+    let line = lines.join(&b"\\n"[..]);
+    hostler_engine::process::complain(&[&line[..], b" [id ", id, b"]"].concat());
 }
 
 /// syslog's number.

@@ -13,15 +13,25 @@ pub(crate) struct Loaded(Vec<(PathBuf, State)>);
 impl Loaded {
     /// php.ini, the folders of further files, and these.
     pub(crate) fn of(file: Option<&str>, folders: Option<&str>) -> Self {
-        let mut all: Vec<PathBuf> = file.map(PathBuf::from).into_iter().collect();
-        for folder in
-            folders.into_iter().flat_map(|folders| folders.split(':')).filter(|name| !name.is_empty())
-        {
-            all.push(folder.into());
-            let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-            all.extend(entries.map(|entry| entry.path()));
-        }
-        Self(all.into_iter().map(|path| (path.clone(), state(&path))).collect())
+        let own = Self(Vec::new()).and_of(&file.into_iter().collect::<Vec<_>>());
+        let folders = folders.into_iter().flat_map(|folders| folders.split(':'));
+        folders.filter(|name| !name.is_empty()).fold(own, |all, folder| all.and_of_folder(Some(folder)))
+    }
+
+    /// These files, too.
+    pub(crate) fn and_of(mut self, files: &[&str]) -> Self {
+        self.0.extend(files.iter().map(|path| (PathBuf::from(path), state(Path::new(path)))));
+        self
+    }
+
+    /// A folder, too, with all that is in it.
+    pub(crate) fn and_of_folder(self, folder: Option<&str>) -> Self {
+        let Some(folder) = folder else { return self };
+        let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+        let inside: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
+        let mut all = self.and_of(&[folder]);
+        all.0.extend(inside.into_iter().map(|path| (path.clone(), state(&path))));
+        all
     }
 
     /// Whether all of them are as they were.
@@ -57,5 +67,13 @@ mod tests {
         let third = loaded();
         fs::remove_file(more.join("10-x.ini")).unwrap();
         assert!(!third.is_unchanged());
+        // PHP's own files, as its package replaces them.
+        let library = folder.path().join("libphp.so");
+        fs::write(&library, "1").unwrap();
+        let fourth = loaded().and_of(&[library.to_str().unwrap()]).and_of_folder(Some(&names.1));
+        assert!(fourth.is_unchanged());
+        fs::write(folder.path().join("new"), "2").unwrap();
+        fs::rename(folder.path().join("new"), &library).unwrap();
+        assert!(!fourth.is_unchanged());
     }
 }

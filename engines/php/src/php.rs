@@ -43,6 +43,12 @@ pub(crate) fn ini_folder() -> Option<String> {
     unsafe { owned(ffi::hostler_php_ini_folder()) }
 }
 
+/// The folder of its extensions.
+pub(crate) fn extension_folder() -> Option<String> {
+    // SAFETY: as above.
+    unsafe { owned(ffi::hostler_php_extension_folder()) }
+}
+
 /// Runs a script once, whose path is below its document root, for what stays of it.
 pub(crate) fn warm(document_root: &str, path: &str) -> bool {
     let script = format!("{}/{}", document_root.trim_end_matches('/'), path.trim_start_matches('/'));

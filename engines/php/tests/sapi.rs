@@ -418,3 +418,89 @@ fn what_a_parent_has_run_is_there_for_its_workers_and_nothing_else() {
     assert!(said.contains("log 5 (no request) /warm.php") && !said.contains("root"), "{said}");
     assert!(said.contains("body 1 1\nbody 1 0\nbody 2 14\nbody 1 1\n"), "{said}");
 }
+
+#[test]
+fn a_connection_that_the_parent_has_opened_is_no_worker_s() {
+    if is_without_php() {
+        return;
+    }
+    let server = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = server.local_addr().unwrap().port();
+    let text = format!("<?php $s = pfsockopen('127.0.0.1', {port}); fwrite($s, 'x');");
+    let site = Site::new(&[("warm.php", &*text), ("a.php", &*text)]);
+    let said = site.drive_after("warm @ @/warm.php\n", "get @/a.php\nget @/a.php");
+    assert!(said.contains("warmed\n") && said.matches("\nend\n").count() == 2, "{said}");
+    // The parent's, and the worker's for both of its requests; each ends by itself.
+    for expected in ["x", "xx"] {
+        let mut heard = String::new();
+        std::io::Read::read_to_string(&mut server.accept().unwrap().0, &mut heard).unwrap();
+        assert_eq!(heard, expected);
+    }
+    server.set_nonblocking(true).unwrap();
+    assert!(server.accept().is_err(), "there was one more connection");
+}
+
+#[test]
+fn a_library_of_another_version_is_refused() {
+    if is_without_php() {
+        return;
+    }
+    // The same program, built for a version that there is not.
+    let folder = tempfile::tempdir().unwrap();
+    let (source, program) = (folder.path().join("load.c"), folder.path().join("drive"));
+    let text = std::fs::read_to_string("sapi/load.c").unwrap();
+    let other = "#undef PHP_MINOR_VERSION\n#define PHP_MINOR_VERSION 999\n#undef PHP_VERSION\n#define PHP_VERSION \"8.999.0\"\n";
+    let (before, after) = text.split_once("const hp_setup *hp_configured;").unwrap();
+    std::fs::write(&source, format!("{before}{other}const hp_setup *hp_configured;{after}")).unwrap();
+    let built = Command::new("cc")
+        .args(["-fPIC", "-I", "sapi"])
+        .args(env!("PHP_INCLUDES").split_whitespace())
+        .args([Path::new("tests/drive.c"), &source])
+        .arg("-o")
+        .arg(&program)
+        .arg(Path::new(PARTS).join("libhostler_php_sapi.a"))
+        .arg(Path::new(PARTS).join("libhostler_php_names.so"))
+        .status();
+    assert!(built.unwrap().success(), "drive.c is not built");
+    let mut child = Command::new(&program)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child.stdin.take().unwrap().write_all(b"fork\n").unwrap();
+    let output = child.wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
+    assert!(said.contains("the library is PHP 8.") && said.contains("was built for 8.999.0"), "{said}");
+}
+
+#[test]
+fn a_setting_that_makes_no_sense_is_told_of_and_ends_nothing() {
+    if is_without_php() {
+        return;
+    }
+    let site = Site::new(&[(
+        "a.php",
+        "<?php echo ini_get('session.save_handler'), ini_get('display_errors'), 'x';",
+    )]);
+    let said =
+        site.drive("value session.save_handler user\nvalue display_errors 1\nget @/a.php\nget @/a.php");
+    assert_eq!(bodies(&said), ["files1x", "files1x"], "{said}");
+    assert_eq!(said.matches("head 200").count(), 2, "{said}");
+    assert!(
+        said.contains("log 3 ") && said.contains("Session save handler \"user\" cannot be set"),
+        "{said}"
+    );
+}
+
+#[test]
+fn after_a_fatal_error_nothing_is_asked_of_the_cache() {
+    if is_without_php() {
+        return;
+    }
+    let text = "<?php ini_set('memory_limit', '4M'); $a = str_repeat('x', 1 << 24);";
+    let site = Site::new(&[("a.php", text), ("b.php", "<?php echo 1;")]);
+    let said = site.drive("cache\nget @/a.php\nget @/b.php");
+    assert!(said.contains("Allowed memory size") && !said.contains("execute method"), "{said}");
+    assert_eq!(said.matches("cache used scripts\n").count(), 1, "{said}");
+}

@@ -130,3 +130,17 @@ fn what_is_preloaded_is_there_for_every_script() {
     assert_eq!(server.get("/a.php").text(), "there");
     assert_eq!(server.get("/a.php").text(), "there");
 }
+
+#[test]
+fn what_is_compiled_under_a_setting_of_the_administrator_s_is_not_used_under_another() {
+    needs_php!();
+    // opcache writes such a setting's value into the code that it keeps.
+    let text = "<?php echo ini_get('memory_limit'), ' ', getmypid() > 0;";
+    let section = "<Location \"/small\">\nphp_admin_value memory_limit 64M\n</Location>\nAlias /small \"@ROOT@/htdocs\"\n\
+                   Alias /large \"@ROOT@/htdocs\"\n<Location \"/large\">\nphp_admin_value memory_limit 256M\n</Location>";
+    let server = site(&[("a.php", text)]).config(section).start();
+    for _ in 0..3 {
+        let all = ["/small/a.php", "/large/a.php", "/a.php"].map(|target| server.get(target).text());
+        assert_eq!(all, ["64M 1", "256M 1", "128M 1"]);
+    }
+}

@@ -83,3 +83,35 @@ fn requests_of_http_2_are_answered_alike() {
         assert_eq!(said, format!("HTTP/2.0127.0.0.1:{}12body", server.port()));
     }
 }
+
+#[test]
+fn a_script_that_sends_for_ever_ends_when_nobody_listens() {
+    needs_php!();
+    let text = "<?php register_shutdown_function(fn() => error_log('left: ' . connection_status()));
+        while (true) { echo str_repeat('x', 100), \"\\n\"; ob_flush(); flush(); usleep(1000); }";
+    let server =
+        site(&[("a.php", text), ("b.php", "<?php echo 'good';")]).config("MaxRequestWorkers 1").start();
+    let mut client = server.connect();
+    client.send("GET /a.php HTTP/1.1\r\nHost: a\r\n\r\n");
+    assert!(client.byte().is_some());
+    drop(client);
+    let line = server.await_error("left: 1");
+    assert!(line.contains("[id "), "{line}");
+    assert_eq!(server.get("/b.php").text(), "good");
+}
+
+#[test]
+fn what_a_script_says_is_logged_though_its_client_has_gone() {
+    needs_php!();
+    let text = "<?php ignore_user_abort(true); error_log('begun'); while (!connection_aborted()) { echo 'x'; ob_flush(); flush(); usleep(1000); }
+        error_log('goes on'); undefined_function();";
+    let server = serve(&[("a.php", text)]);
+    let mut client = server.connect();
+    client.send("GET /a.php HTTP/1.1\r\nHost: a\r\n\r\n");
+    drop(server.await_error("begun"));
+    drop(client);
+    let lines = ["goes on", "Call to undefined function undefined_function()"];
+    for line in lines.map(|what| server.await_error(what)) {
+        assert!(line.contains("[id "), "{line}");
+    }
+}

@@ -7,6 +7,10 @@
 use crate::{Args, Arity, Command, Contexts, Directive, Effect, Merge, Module, Overrides, over, unset_part};
 use std::sync::OnceLock;
 
+mod version;
+
+pub use version::Version;
+
 /// The module, under mod_php's names.
 pub static MODULE: Module =
     Module { name: "php_module", file: "mod_php.c", directives: DIRECTIVES, effect: Effect::HandsOver };
@@ -17,17 +21,23 @@ pub const HANDLERS: [&str; 3] = ["application/x-httpd-php", "php-script", "appli
 /// The engine's name.
 pub const ENGINE: &str = "php";
 
-static INSTALLED: OnceLock<()> = OnceLock::new();
+static INSTALLED: OnceLock<Vec<Version>> = OnceLock::new();
 
-/// Says that the engine is there. To be called before anything is read; once is enough for a process.
-pub fn install() {
-    let _ = INSTALLED.set(());
+/// Says which versions there are. To be called before anything is read; only the first call in a process counts.
+pub fn install(versions: Vec<Version>) {
+    let _ = INSTALLED.set(versions);
 }
 
 /// Whether the engine is there.
 #[must_use]
 pub fn is_installed() -> bool {
     INSTALLED.get().is_some()
+}
+
+/// The versions that are there.
+#[must_use]
+pub fn installed() -> &'static [Version] {
+    INSTALLED.get().map_or(&[], Vec::as_slice)
 }
 
 static DIRECTIVES: &[Directive] = &[
@@ -67,6 +77,16 @@ static DIRECTIVES: &[Directive] = &[
         |command, args| {
             let path = command.server_path(args.first());
             command.server.php.ini.get_or_insert(path.into());
+            Ok(())
+        },
+    ),
+    Directive::new(
+        "PHPVersion",
+        Arity::Take1,
+        "version",
+        "Which PHP runs the scripts, where several are installed, as 8.2 (default: that of hostler-php)",
+        |command, args| {
+            command.server.php.version = Some(version::chosen(installed(), args.first())?.into());
             Ok(())
         },
     ),
@@ -145,9 +165,17 @@ impl Dir {
         engine.is_none_or(|setting| is_on(&setting.value))
     }
 
-    /// The administrator's settings. What is compiled under some of them must not be used under others.
+    /// Whether pages that their owner may execute are scripts: `php_flag xbithack on`.
+    #[must_use]
+    pub fn runs_by_execute_bit(&self) -> bool {
+        self.settings.iter().any(|setting| &*setting.name == "xbithack" && is_on(&setting.value))
+    }
+
+    /// The administrator's settings. What is compiled under some of them must not be used under others. `engine` is not among
+    /// them: where it is off nothing is compiled.
     pub fn admin(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.settings.iter().filter(|setting| setting.admin).map(|setting| (&*setting.name, &*setting.value))
+        let counts = |setting: &&Setting| setting.admin && &*setting.name != "engine";
+        self.settings.iter().filter(counts).map(|setting| (&*setting.name, &*setting.value))
     }
 
     /// Within one section the last one counts, whoever's it is.
@@ -186,16 +214,27 @@ impl Merge for Dir {
 /// What a server sets.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Server {
+    /// `PHPVersion`.
+    pub version: Option<Box<str>>,
     /// `PHPINIDir`, absolute.
     pub ini: Option<Box<str>>,
     /// `PHPWarm`: paths below the document root.
     pub warm: Vec<Box<str>>,
 }
 
+impl Server {
+    /// The engine's program for it, as `php8.2`.
+    #[must_use]
+    pub fn program(&self) -> &'static str {
+        version::program(installed(), self.version.as_deref())
+    }
+}
+
 impl Merge for Server {
     fn merge(&self, other: &Self) -> Self {
         let warm = if other.warm.is_empty() { &self.warm } else { &other.warm };
-        Self { ini: over(&self.ini, &other.ini), warm: warm.clone() }
+        let version = over(&self.version, &other.version);
+        Self { version, ini: over(&self.ini, &other.ini), warm: warm.clone() }
     }
 
     unset_part!(Server);
@@ -203,7 +242,8 @@ impl Merge for Server {
 
 fn set(command: &mut Command<'_>, args: &Args, admin: bool, read: fn(&str) -> &str) -> Result<(), String> {
     let name = args.first();
-    if let Some(why) = too_late(name) {
+    // A folder that works under Apache goes on working: there the worker says so.
+    if let Some(why) = too_late(name).filter(|_| !command.is_htaccess()) {
         return Err(format!("{name} {why}"));
     }
     let value = read(args.word(1).unwrap_or_default()).into();

@@ -3,6 +3,7 @@ use crate::directives::perl;
 
 static ENGINE: Engine = Engine {
     name: "perl",
+    program: |_| "perl",
     language: "Perl",
     title: |_| String::new(),
     log: "perl",
@@ -19,6 +20,7 @@ static ENGINE: Engine = Engine {
 
 static SECOND: Engine = Engine {
     name: "echo",
+    program: |_| "echo",
     language: "C",
     log: "echo",
     generation: |_| 0,

@@ -66,7 +66,7 @@ pub(crate) fn settles(request: &Request, name: &[u8]) -> bool {
 fn by_type(request: &Request) -> Option<Bytes> {
     let content_type = request.resource.content_type.as_deref()?;
     let kind = content_type.split(|&b| b == b';').next().unwrap_or_default().trim_ascii();
-    if let Some(name) = plan().handler_of_type(kind) {
+    if let Some(name) = plan().handler_of_type(kind, request) {
         return Some(Bytes::from_static(name));
     }
     // A type that means "run me" for an engine that is not there must not become a download of the source.

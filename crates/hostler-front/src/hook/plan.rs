@@ -149,9 +149,9 @@ impl Plan {
     }
 
     /// The name of the handler for a media type.
-    pub(crate) fn handler_of_type(&self, kind: &[u8]) -> Option<&'static [u8]> {
+    pub(crate) fn handler_of_type(&self, kind: &[u8], request: &Request) -> Option<&'static [u8]> {
         self.handlers()
-            .find(|handler| handler.types.contains(&kind))
+            .find(|handler| handler.types.contains(&kind) && (handler.when)(request))
             .map(|handler| handler.names[0].as_bytes())
     }
 

@@ -11,8 +11,8 @@ use crate::hook::registry::{Handler, Module};
 use crate::io::body::Body;
 use crate::log::{self, Severity};
 use crate::module::{alias, cgi};
-use crate::request::Request;
 use crate::request::flow::Halt;
+use crate::request::{Found, Request};
 use crate::technique::dialect::{Dialect, Late};
 use crate::technique::directories::{Directories, EncodedSettings, tell_limits};
 use crate::technique::pools::Engines;
@@ -28,6 +28,7 @@ use hostler_wire::codec::Encoder;
 use hostler_wire::work::Directory;
 use std::cell::RefCell;
 use std::rc::Rc;
+use std::sync::Arc;
 
 /// The handlers of mod_php. Without the engine there are none: such a script is not sent as a text either.
 pub(crate) static MODULE: Module = Module {
@@ -46,10 +47,28 @@ pub(crate) static MODULE: Module = Module {
             settles: false,
             run: |request| Box::pin(handle(request, handler::SOURCE.as_bytes())),
         },
+        Handler {
+            names: &[PAGE],
+            types: &[PAGE.as_bytes()],
+            when: is_by_execute_bit,
+            settles: false,
+            run: |request| Box::pin(handle(request, handler::RUN.as_bytes())),
+        },
     ],
     before_log: Some(Late::apply),
     ..Module::new(php::ENGINE, |_| false)
 };
+
+/// The type of pages, of which `xbithack` makes scripts.
+const PAGE: &str = "text/html";
+
+/// `php_flag xbithack on`: HTML that its owner may execute is a script.
+fn is_by_execute_bit(request: &Request) -> bool {
+    const OWNER_EXECUTES: u32 = 0o100;
+    php::is_installed()
+        && request.resource.dir.php.runs_by_execute_bit()
+        && matches!(&request.resource.found, Found::File(info, _) if info.mode & OWNER_EXECUTES != 0)
+}
 
 async fn handle(request: &mut Request, handler: &'static [u8]) -> Result<Body, Halt> {
     if !request.resource.dir.php.runs() {
@@ -79,7 +98,8 @@ async fn handle(request: &mut Request, handler: &'static [u8]) -> Result<Body, H
         engine: &ENGINE,
         dialect: Some(&said::Said as &dyn Dialect),
         one_shot,
-        group: None,
+        group: group(request),
+        is_of_url: true,
         timeout: None,
         on_abandon: OnAbandon::RunToEnd(LONGEST_ALONE),
         directory,
@@ -87,6 +107,12 @@ async fn handle(request: &mut Request, handler: &'static [u8]) -> Result<Body, H
         handler,
     };
     respond(request, ask).await
+}
+
+/// The group whose pool runs the request's script: what is compiled under one of the administrator's settings is not for use
+/// under another.
+fn group(request: &Request) -> Option<Arc<str>> {
+    hostler_php_technique::group(&request.server, &request.resource.dir)
 }
 
 /// Configurations remembered per thread, and the bytes of their messages.

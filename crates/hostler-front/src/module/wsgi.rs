@@ -101,7 +101,7 @@ async fn handle(request: &mut Request) -> Result<Body, Halt> {
     let name: Arc<str> = group.name().into();
     if request.resource.dir.part(&DIR).reloading.unwrap_or(true) && newer::is_newer(request, &name) {
         let engines = &request.thread.shared.of::<Engines>();
-        match engines.of_group(&request.thread, &request.server, &ENGINE, one_shot, &name) {
+        match engines.of_group(&request.thread, &request.server, &ENGINE, one_shot, Some(&name)) {
             Ok(pool) => pool.renew(),
             Err(error) => return Err(fail(request, LOG, &error)),
         }
@@ -112,6 +112,7 @@ async fn handle(request: &mut Request) -> Result<Body, Halt> {
         dialect: None,
         one_shot,
         group: Some(name),
+        is_of_url: false,
         timeout,
         on_abandon: OnAbandon::TakeBackOrKill(timeout.unwrap_or(LONGEST_ALONE)),
         directory: told::known(request, aliased),

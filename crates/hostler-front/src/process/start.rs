@@ -100,8 +100,9 @@ pub(crate) fn run() -> io::Result<()> {
     let signals = stop::signals()?;
     let control = hostler_sys::fdpass::inherited(3)?;
     let Inheritance { plan, listeners, logs, sites: known } = receive(&control)?;
-    if plan.engines.iter().any(|engine| engine == php::ENGINE) {
-        php::install();
+    let versions: Vec<_> = plan.engines.iter().filter_map(|said| php::Version::read(said)).collect();
+    if !versions.is_empty() {
+        php::install(versions);
     }
     let Beginnings { shared, orders, asks, drain } = begin(plan, logs)?;
     if let Err(why) = crate::process::confine::confine() {

@@ -20,14 +20,19 @@ pub(crate) enum Begin {
 }
 
 /// Why a request that comes now would get no worker, so that none is to be told of it. `one_shot`: it wants a process for
-/// itself.
+/// itself; `group`: the group whose it is, if the engine's programs are divided.
 pub(crate) fn refusal(
     thread: &Rc<Thread>,
     server: &Server,
     engine: &Engine,
     one_shot: bool,
+    group: Option<&Arc<str>>,
 ) -> Option<Error> {
-    thread.shared.of::<Engines>().pool(thread, server, engine, one_shot).refusal()
+    let engines = thread.shared.of::<Engines>();
+    match engines.of_group(thread, server, engine, one_shot, group) {
+        Ok(pool) => pool.refusal(),
+        Err(error) => Some(error),
+    }
 }
 
 /// Gives a request to a worker, if one is idle.
@@ -36,11 +41,15 @@ pub(crate) fn begin(
     server: &Server,
     engine: &Engine,
     one_shot: bool,
+    group: Option<&Arc<str>>,
     work: Work,
 ) -> Begin {
-    let pool = thread.shared.of::<Engines>().pool(thread, server, engine, one_shot);
+    let pool = match thread.shared.of::<Engines>().of_group(thread, server, engine, one_shot, group) {
+        Ok(pool) => pool,
+        Err(error) => return Begin::Never(error),
+    };
     match pool.try_begin(work) {
         Ok(exchange) => Begin::Now(exchange),
-        Err(work) => Begin::Later(pool.clone(), work),
+        Err(work) => Begin::Later(pool, work),
     }
 }

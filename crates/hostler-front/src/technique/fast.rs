@@ -107,11 +107,11 @@ pub(crate) fn begin(
     thread.touch(url.site.id);
     let (received, number) = (SystemTime::now(), thread.next_request());
     let (server, task) = (&remembered.request.server, &remembered.task);
-    let start = match begin::refusal(thread, server, task.engine, task.one_shot) {
+    let start = match begin::refusal(thread, server, task.engine, task.one_shot, task.group.as_ref()) {
         Some(refusal) => Begin::Never(refusal),
         None => {
             let work = work(thread, peer, &remembered, (head, buffer), headers_in, (received, number));
-            begin::begin(thread, server, task.engine, task.one_shot, work)
+            begin::begin(thread, server, task.engine, task.one_shot, task.group.as_ref(), work)
         }
     };
     let buffer = Bytes::copy_from_slice(&buffer[..head.length]);

@@ -89,7 +89,7 @@ impl Engines {
             .get_or_init(|| self.make(thread, &Which { index, one_shot, group: None }))
     }
 
-    /// The same for the requests of a group.
+    /// The same for the requests of a group; `None`: those that are no group's.
     ///
     /// # Errors
     /// There are too many groups.
@@ -99,8 +99,9 @@ impl Engines {
         server: &Server,
         engine: &Engine,
         one_shot: bool,
-        group: &Arc<str>,
+        group: Option<&Arc<str>>,
     ) -> Result<Arc<Pool>, Error> {
+        let Some(group) = group else { return Ok(self.pool(thread, server, engine, one_shot).clone()) };
         let index = self.share(server, engine).pool as usize;
         self.grouped(thread, Which { index, one_shot, group: Some(group.clone()) })
     }
@@ -143,11 +144,11 @@ impl Engines {
     /// The pools among those of these names that this one is, or its groups.
     fn named_as(&self, shared: &SharedState, which: Which, names: &[String]) -> Vec<Which> {
         let mark = self.mark(shared, &which);
-        if self.plan.all[which.index].key.engine.groups.is_none() {
-            return if names.contains(&mark) { vec![which] } else { Vec::new() };
-        }
+        let divided = self.plan.all[which.index].key.engine.groups.is_some();
+        let own = names.contains(&mark).then(|| which.clone());
         let groups = names.iter().filter_map(|name| name.strip_prefix(&mark)?.strip_prefix(GROUP));
-        groups.map(|group| Which { group: Some(group.into()), ..which.clone() }).collect()
+        let groups = groups.map(|group| Which { group: Some(group.into()), ..which.clone() });
+        own.into_iter().chain(groups.filter(|_| divided)).collect()
     }
 
     /// By what the site's process knows the parents of a pool, in all generations.

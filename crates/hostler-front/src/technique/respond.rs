@@ -13,7 +13,6 @@ use crate::technique::fast::{self, Taken};
 use crate::technique::framed;
 use crate::technique::gathered::{Gathered, Remains};
 use crate::technique::head::{self, Texts};
-use crate::technique::pools::Engines;
 use bytes::Bytes;
 use hostler_config::technique::Engine;
 use hostler_gateway::backend::OnAbandon;
@@ -54,6 +53,8 @@ pub(crate) struct Ask {
     pub(crate) one_shot: bool,
     /// The group whose pool it is for, if the engine's programs are divided.
     pub(crate) group: Option<Arc<str>>,
+    /// Whether that follows from the URL alone, so that it may be remembered with it.
+    pub(crate) is_of_url: bool,
     /// How long it may take; `None`: `Timeout`.
     pub(crate) timeout: Option<Duration>,
     /// What becomes of it when its client goes.
@@ -93,7 +94,18 @@ enum Answer {
 }
 
 async fn trip(request: &mut Request, ask: Ask) -> Result<Answer, Error> {
-    let Ask { engine, dialect, one_shot, group, timeout, on_abandon, directory, translated, handler } = ask;
+    let Ask {
+        engine,
+        dialect,
+        one_shot,
+        group,
+        is_of_url,
+        timeout,
+        on_abandon,
+        directory,
+        translated,
+        handler,
+    } = ask;
     let body = (!request.target.body.is_empty()).then(|| request.target.body.clone());
     let flags = head::flags(request) | if body.is_some() { request_flag::BODY } else { 0 };
     let texts = Texts::of(request, translated);
@@ -106,25 +118,17 @@ async fn trip(request: &mut Request, ask: Ask) -> Result<Answer, Error> {
         timeout,
         on_abandon,
     };
-    let exchange = match group {
-        Some(group) => {
-            let engines = &request.thread.shared.of::<Engines>();
-            let pool = engines.of_group(&request.thread, &request.server, engine, one_shot, &group)?;
-            match pool.try_begin(work) {
-                Ok(exchange) => exchange,
-                Err(work) => pool.begin(work).await?,
-            }
-        }
-        None => {
-            let task = fast::Task { engine, one_shot, directory, texts, handler: Some(handler) };
-            fast::remember(request, task, Rc::new(Answering { engine, dialect }));
-            match begin::begin(&request.thread, &request.server, engine, one_shot, work) {
-                Begin::Now(exchange) => exchange,
-                Begin::Never(refusal) => return Err(refusal),
-                Begin::Later(pool, work) => pool.begin(work).await?,
-            }
-        }
-    };
+    if is_of_url {
+        let task =
+            fast::Task { engine, one_shot, group: group.clone(), directory, texts, handler: Some(handler) };
+        fast::remember(request, task, Rc::new(Answering { engine, dialect }));
+    }
+    let exchange =
+        match begin::begin(&request.thread, &request.server, engine, one_shot, group.as_ref(), work) {
+            Begin::Now(exchange) => exchange,
+            Begin::Never(refusal) => return Err(refusal),
+            Begin::Later(pool, work) => pool.begin(work).await?,
+        };
     converse(request, Conversation::new(exchange, body, engine, dialect)).await
 }
 

@@ -74,7 +74,7 @@ pub(crate) fn command(args: &cli::Plan) -> Result<(), Failed> {
         site_limits: roles.sites.iter().map(|site| site.limits).collect(),
         site_idle_secs: loaded.config.process.site_idle.unwrap_or(SITE_IDLE),
         backends: crate::backend::known(&loaded.config),
-        engines: php::is_installed().then(|| php::ENGINE.to_owned()).into_iter().collect(),
+        engines: php::installed().iter().map(ToString::to_string).collect(),
     };
     let plan = Plan {
         master: MasterPlan { told: told(args, &loaded, &roles), ..master_plan(&loaded, &roles) },

@@ -16,6 +16,7 @@ pub const LOG: &str = "perl";
 /// The engine: `hostler-perl`.
 pub static ENGINE: Engine = Engine {
     name: "perl",
+    program: |_| "perl",
     language: "Perl",
     title: |generation| format!("mod_perl {generation}"),
     log: LOG,

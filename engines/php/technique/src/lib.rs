@@ -3,9 +3,11 @@
 
 mod setup;
 
+pub use setup::group;
+
 use hostler_config::directives::php;
 use hostler_config::directives::pool::Isolation;
-use hostler_config::technique::{Engine, Phases, Technique, Via};
+use hostler_config::technique::{Engine, Groups, Phases, Sizes, Technique, Variables, Via};
 
 /// The module's name in logs.
 pub const LOG: &str = "php";
@@ -13,6 +15,7 @@ pub const LOG: &str = "php";
 /// The engine: `hostler-php`.
 pub static ENGINE: Engine = Engine {
     name: php::ENGINE,
+    program: |server| server.conf.php.program(),
     language: "PHP",
     title: |_| "PHP".to_owned(),
     log: LOG,
@@ -21,7 +24,15 @@ pub static ENGINE: Engine = Engine {
     has_say: |_| false,
     has_say_in_server: |_| false,
     setup: |config, servers, _, one_shot| setup::setup(config, servers, one_shot),
-    groups: None,
+    groups: Some(&GROUPS),
+};
+
+/// Sections with administrator's settings of their own, which come with each request.
+static GROUPS: Groups = Groups {
+    setup: |_, _, _, setup| setup::of_group(setup),
+    environment: |_, _, _| Variables::new(),
+    sizes: |_, _, _| Sizes::default(),
+    check: |_| Vec::new(),
 };
 
 /// PHP, under mod_php's handlers.

@@ -1,8 +1,8 @@
 //! What a pool's parent process is told before it forks workers, and which virtual hosts have one for themselves.
 //!
 //! Virtual hosts of one site share a pool, and with it a cache of compiled scripts. One that has a php.ini or
-//! administrator's settings of its own has one for itself: what is compiled under some of these settings is not for use
-//! under others.
+//! administrator's settings of its own has one for itself, and so has each section that has such settings: what is compiled
+//! under some of them is not for use under others.
 
 use crate::LOG;
 use hostler_config::{Config, DirConfig, Section, Server, pools};
@@ -13,7 +13,8 @@ use std::sync::Arc;
 
 /// Whether two virtual hosts can't share what is compiled.
 pub(crate) fn differs(main: &Server, server: &Server) -> bool {
-    main.conf.php.ini != server.conf.php.ini || admin_of(main) != admin_of(server)
+    let (usual, own) = (&main.conf.php, &server.conf.php);
+    usual.program() != own.program() || usual.ini != own.ini || admin_of(main) != admin_of(server)
 }
 
 /// The administrator's settings of a virtual host, in all its sections.
@@ -23,6 +24,25 @@ fn admin_of(server: &Server) -> Vec<(&str, &str)> {
     in_sections(&server.directories, &mut all);
     in_sections(&server.locations, &mut all);
     all
+}
+
+/// The group of a directory's requests: what it has of the administrator's settings beyond, or in place of, those that hold
+/// outside of sections. `None`: nothing.
+#[must_use]
+pub fn group(server: &Server, dir: &DirConfig) -> Option<Arc<str>> {
+    let (usual, own) = (&server.defaults.php, &dir.php);
+    if usual.admin().eq(own.admin()) {
+        return None;
+    }
+    let mut usual: Vec<_> = usual.admin().collect();
+    let mut own: Vec<_> = own.admin().collect();
+    usual.sort_unstable();
+    own.sort_unstable();
+    if usual == own {
+        return None;
+    }
+    let lines: Vec<String> = own.iter().map(|(name, value)| format!("{name}={value}")).collect();
+    Some(lines.join("\n").into())
 }
 
 fn in_dir<'a>(dir: &'a DirConfig, all: &mut Vec<(&'a str, &'a str)>) {
@@ -46,6 +66,14 @@ pub(crate) fn setup(config: &Config, servers: &[u32], one_shot: bool) -> Setup {
         members.iter().flat_map(|server| warm(server, &pools::facts(config, server, 0, LOG))).collect();
     frames::Setup { ini, modules, warm }.encode(&mut Encoder(&mut setup.own));
     setup
+}
+
+/// What the parent of a section's pool is told: the same, but for scripts that are the whole virtual host's.
+pub(crate) fn of_group(setup: &mut Setup) {
+    if let Ok(own) = frames::Setup::decode(&setup.own) {
+        setup.own.clear();
+        frames::Setup { warm: Vec::new(), ..own }.encode(&mut Encoder(&mut setup.own));
+    }
 }
 
 /// `PHPWarm`: the virtual host's document root, and scripts below it.

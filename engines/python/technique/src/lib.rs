@@ -27,6 +27,7 @@ pub const LOG: &str = "wsgi";
 /// The engine: `hostler-python`.
 pub static ENGINE: Engine = Engine {
     name: "python",
+    program: |_| "python",
     language: "Python",
     title: |_| "Python".to_owned(),
     log: LOG,

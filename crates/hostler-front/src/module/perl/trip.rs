@@ -72,7 +72,8 @@ pub(super) async fn trip(
     if task.phases.contains(Phase::Response) {
         let (engine, one_shot) = (engine(request), isolation == Isolation::Fork);
         let (directory, texts) = (known.definition(), texts.common);
-        let remembered = fast_path::Task { engine, one_shot, directory, texts, handler: task.handler };
+        let handler = task.handler;
+        let remembered = fast_path::Task { engine, one_shot, group: None, directory, texts, handler };
         fast::remember(request, remembered, task.phases, task.errors_stay);
     }
     let conversation = match within {
@@ -161,7 +162,8 @@ async fn started(
         return Ok(if instead { held.instead(&work, body) } else { held.again(&work, body) });
     }
     let one_shot = isolation == Isolation::Fork;
-    let exchange = match begin::begin(&request.thread, &request.server, engine(request), one_shot, work) {
+    let exchange = match begin::begin(&request.thread, &request.server, engine(request), one_shot, None, work)
+    {
         Begin::Now(exchange) => exchange,
         Begin::Never(refusal) => return Err(refusal),
         Begin::Later(pool, work) => pool.begin(work).await?,

@@ -44,8 +44,12 @@ impl Dialect for Said {
 /// Keeps how the pool's cache stands, and says once what should be changed.
 fn tell(request: &Request, cache: Cache) {
     let one_shot = PHP.isolation(&request.resource.dir) == Isolation::Fork;
-    let pool =
-        request.thread.shared.of::<Engines>().pool(&request.thread, &request.server, &ENGINE, one_shot);
+    let engines = request.thread.shared.of::<Engines>();
+    let group = super::group(request);
+    let Ok(pool) = engines.of_group(&request.thread, &request.server, &ENGINE, one_shot, group.as_ref())
+    else {
+        return;
+    };
     let advice = advice(&cache);
     if pool.tell_figures(Figures { all: figures(&cache), advice: advice.clone() })
         && let Some(advice) = advice

@@ -124,7 +124,7 @@ async fn trip(request: &Request, group: &Group, asked: &Asked<'_>) -> Result<Sai
     };
     let group: Arc<str> = group.name().into();
     let engines = &request.thread.shared.of::<Engines>();
-    let pool = engines.of_group(&request.thread, &request.server, &ENGINE, false, &group)?;
+    let pool = engines.of_group(&request.thread, &request.server, &ENGINE, false, Some(&group))?;
     let exchange = match pool.try_begin(work) {
         Ok(exchange) => exchange,
         Err(work) => pool.begin(work).await?,

@@ -18,6 +18,8 @@ pub(crate) struct Task {
     pub(crate) engine: &'static Engine,
     /// A process for each request.
     pub(crate) one_shot: bool,
+    /// The group, if the engine's programs are divided.
+    pub(crate) group: Option<Arc<str>>,
     /// The number of the configuration, and the message that defines it.
     pub(crate) directory: (u32, Arc<[u8]>),
     pub(crate) texts: Texts,

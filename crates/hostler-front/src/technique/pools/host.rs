@@ -49,6 +49,11 @@ impl EngineHost {
         &self.thread.shared.config.servers[self.pool.servers[0] as usize]
     }
 
+    /// The engine's program, which is `hostler-NAME`.
+    fn program(&self) -> &'static str {
+        (self.pool.key.engine.program)(self.server())
+    }
+
     async fn run(&self, fresh: bool) -> Result<NewParent, Error> {
         let site = self.thread.site(self.server());
         let link = site.link().await.map_err(|error| self.site_error(error))?;
@@ -61,7 +66,7 @@ impl EngineHost {
         let no_new_privs =
             self.server().conf.core.no_new_privileges.unwrap_or_default() != NoNewPrivileges::None;
         let warm = Warm { pool: self.mark.clone(), key: self.key(&env, limits, no_new_privs), fresh };
-        let program = Program::Engine { name: self.pool.key.engine.name.to_owned(), warm };
+        let program = Program::Engine { name: self.program().to_owned(), warm };
         let run = Run { id: 0, program, env, suexec: false, limits, no_new_privs };
         let running = link.run(run, vec![theirs, output.1, errors.1, site_s], None).await;
         let running = running.map_err(|error| self.site_error(error))?;
@@ -77,7 +82,7 @@ impl EngineHost {
         Setup { places: Vec::new(), ..self.setup() }.encode(&mut Encoder(&mut loaded));
         let mut hasher = DefaultHasher::new();
         // Strings, numbers and lists can always be encoded.
-        let started = postcard::to_allocvec(&(self.pool.key.engine.name, env, limits, no_new_privs));
+        let started = postcard::to_allocvec(&(self.program(), env, limits, no_new_privs));
         (started.unwrap_or_default(), loaded).hash(&mut hasher);
         hasher.finish()
     }
@@ -93,7 +98,7 @@ impl EngineHost {
     }
 
     fn site_error(&self, error: SiteError) -> Error {
-        let engine = self.pool.key.engine.name;
+        let engine = self.program();
         match error {
             SiteError::Run(RunError::NotFound) => {
                 let why = format!(

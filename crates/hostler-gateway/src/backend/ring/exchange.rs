@@ -352,8 +352,14 @@ impl Drop for Exchange {
         }
         if let Some(entry) = thread::leave(self.slot) {
             let (unsent, cutter) = (std::mem::take(&mut self.unsent), std::mem::take(&mut self.cutter));
-            let channel =
-                Channel { unsent, cutter, finished: self.finished, told: false, channel: entry.channel };
+            let channel = Channel {
+                unsent,
+                cutter,
+                finished: self.finished,
+                told: false,
+                runs_on: false,
+                channel: entry.channel,
+            };
             self.begun.place = Some(channel);
             self.begun.whole = Some(self.whole);
             self.begun.behind &= !self.bound;

@@ -18,6 +18,8 @@ pub struct Channel {
     pub(super) finished: bool,
     /// The worker has been told that nobody waits.
     pub(super) told: bool,
+    /// Nobody waits, and the request is run to its end all the same.
+    pub(super) runs_on: bool,
 }
 
 impl Channel {
@@ -31,7 +33,17 @@ impl Channel {
             let gone = channel.offer_quietly(work.thread, &work.request);
             Unsent::rest(work.request.get(gone..).unwrap_or_default().to_vec(), 0)
         };
-        Self { channel, unsent, cutter: Cutter::default(), finished: false, told: false }
+        Self { channel, unsent, cutter: Cutter::default(), finished: false, told: false, runs_on: false }
+    }
+
+    /// Tells the worker that nobody waits, as soon as all of the request is there to be read: a program may want to know that
+    /// nobody listens, also one that goes on.
+    fn tell(&mut self) {
+        if self.finished || self.told || !self.unsent.is_empty() {
+            return;
+        }
+        self.channel.abandon();
+        self.told = true;
     }
 
     /// Whether the request has ended, and whether its worker exits.
@@ -42,6 +54,9 @@ impl Channel {
             return Ok(free.then_some(false));
         }
         self.unsent.flush(&mut self.channel);
+        if self.runs_on {
+            self.tell();
+        }
         let mut bytes = 0;
         while bytes < LOOKED_AT {
             let Some(frame) = self.cutter.next(&mut self.channel, kept)? else {
@@ -62,14 +77,11 @@ impl Place<Ring> for Channel {
     }
 
     fn abandon(&mut self, runs_on: bool) {
-        if runs_on {
-            return;
+        self.runs_on = runs_on;
+        if !runs_on {
+            self.unsent = Unsent::default();
         }
-        self.unsent = Unsent::default();
-        if !self.finished {
-            self.channel.abandon();
-            self.told = true;
-        }
+        self.tell();
     }
 
     fn look(&mut self, common: &Common) -> Left {

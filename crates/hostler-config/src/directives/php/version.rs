@@ -1,0 +1,105 @@
+//! The versions of PHP that are there, each with a program of its own, and which of them a virtual host wants.
+
+use super::ENGINE;
+use std::fmt;
+
+/// A version of PHP whose engine is there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Version {
+    /// The name of its program, which is `hostler-NAME`: `php`, or `php8.2`.
+    pub program: String,
+    /// `8.2`
+    pub number: String,
+}
+
+impl Version {
+    /// Of a program, by the version that it has: `8.2.36`.
+    #[must_use]
+    pub fn of(program: &str, whole: &str) -> Option<Self> {
+        let (number, _) = whole.rsplit_once('.').filter(|_| whole.matches('.').count() == 2)?;
+        is_number(number).then(|| Self { program: program.to_owned(), number: number.to_owned() })
+    }
+
+    /// As [`fmt::Display`] writes it.
+    #[must_use]
+    pub fn read(text: &str) -> Option<Self> {
+        let (program, number) = text.split_once(' ')?;
+        is_number(number).then(|| Self { program: program.to_owned(), number: number.to_owned() })
+    }
+}
+
+impl fmt::Display for Version {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.program, self.number)
+    }
+}
+
+/// As `8.2`.
+fn is_number(text: &str) -> bool {
+    let is_part = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    text.split_once('.').is_some_and(|(major, minor)| is_part(major) && is_part(minor))
+}
+
+/// The version that somebody asks for.
+pub(super) fn chosen<'a>(installed: &[Version], wanted: &'a str) -> Result<&'a str, String> {
+    if !is_number(wanted) {
+        return Err(format!("{wanted} is not a version of PHP, as 8.2"));
+    }
+    if !installed.is_empty() && !installed.iter().any(|version| version.number == wanted) {
+        let mut there: Vec<&str> = installed.iter().map(|version| &*version.number).collect();
+        there.dedup();
+        return Err(format!(
+            "PHP {wanted} is not there: no program hostler-php{wanted} has been built for it (there is {})",
+            there.join(", ")
+        ));
+    }
+    Ok(wanted)
+}
+
+/// Whose program is to run: that of the wanted version, else the usual one.
+pub(super) fn program(installed: &'static [Version], wanted: Option<&str>) -> &'static str {
+    let usual = |version: &&Version| version.program == ENGINE;
+    let found = match wanted {
+        Some(number) => installed.iter().find(|version| version.number == number),
+        None => installed.iter().find(usual).or_else(|| installed.last()),
+    };
+    found.map_or(ENGINE, |version| &version.program)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn versions() -> &'static [Version] {
+        let all = [("php", "8.2.36"), ("php8.10", "8.10.0"), ("php8.4", "8.4.1")];
+        Vec::leak(all.iter().filter_map(|(program, whole)| Version::of(program, whole)).collect())
+    }
+
+    #[test]
+    fn a_version_is_read_as_it_was_written() {
+        let version = Version::of("php8.4", "8.4.1").unwrap();
+        assert_eq!(version.number, "8.4");
+        assert_eq!(Version::read(&version.to_string()), Some(version));
+        for text in ["", "php", "php 8", "php 8.x", "php 8.4.1"] {
+            assert_eq!(Version::read(text), None, "{text}");
+        }
+        assert_eq!(Version::of("php", "8.4"), None);
+    }
+
+    #[test]
+    fn each_version_has_its_program() {
+        let all = versions();
+        let program = |wanted| program(all, wanted);
+        assert_eq!((program(None), program(Some("8.2"))), ("php", "php"));
+        assert_eq!((program(Some("8.4")), program(Some("8.10"))), ("php8.4", "php8.10"));
+        assert_eq!(super::program(&[], Some("8.4")), "php");
+    }
+
+    #[test]
+    fn a_version_that_is_not_there_is_refused_with_those_that_are() {
+        assert_eq!(chosen(versions(), "8.4"), Ok("8.4"));
+        let why = chosen(versions(), "7.4").unwrap_err();
+        assert!(why.contains("hostler-php7.4") && why.contains("8.2, 8.10, 8.4"), "{why}");
+        assert!(chosen(versions(), "eight").is_err() && chosen(&[], "8").is_err());
+    }
+}
