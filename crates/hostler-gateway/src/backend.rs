@@ -13,6 +13,7 @@ pub mod plain;
 pub mod ring;
 pub mod stream;
 pub(crate) mod timer;
+pub(crate) mod turn;
 
 use crate::pool::worker::Worker;
 use std::fmt::Debug;

@@ -6,6 +6,7 @@
 pub mod backend;
 mod error;
 mod lines;
+pub mod lookup;
 pub mod pool;
 mod register;
 pub mod supervisor;

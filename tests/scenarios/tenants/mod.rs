@@ -5,8 +5,11 @@
 //! (`HOSTLER_ATTACK=long`), one after the other on a machine that does nothing else, where B's latency counts too.
 //! All of it takes root: two tenants are two users.
 
+mod backends;
 mod connections;
 mod files;
+mod modules;
+mod names;
 mod perl_rules;
 mod pipes;
 mod programs;

@@ -11,7 +11,7 @@ pub mod external;
 pub mod harness;
 mod names;
 
-pub use names::{CONTENT_SET, RESOURCE, Rank, Way, rank};
+pub use names::{CONTENT_SET, MOST, RESOURCE, Rank, Way, rank};
 pub(crate) use names::{Named, refuse_missing};
 pub(in crate::directives) use names::{check_names, named, only_compress};
 

@@ -146,7 +146,15 @@ pub(crate) async fn run(request: &mut Request, mut body: Body, ranks: RangeInclu
     if !are_any(request) || matches!(body, Body::Tunnel(_)) {
         return body;
     }
-    for (_, link) in chain(request).into_iter().filter(|(rank, _)| ranks.contains(rank)) {
+    let chain = chain(request);
+    if chain.len() > filter::MOST {
+        return failed(
+            request,
+            "filter",
+            &format!("there are more than {} filters, so nothing is sent", filter::MOST),
+        );
+    }
+    for (_, link) in chain.into_iter().filter(|(rank, _)| ranks.contains(rank)) {
         let name = match link {
             Link::Named(name) => name,
             Link::Declared(harness) => match provided(request, &harness).await {

@@ -37,6 +37,11 @@ pub(crate) async fn apply(request: &mut Request) -> Continue {
         return Ok(());
     }
     request.slots.put(FilterMark);
+    if names.len() > filter::MOST {
+        let message = format!("there are more than {} filters, so the body is not passed on", filter::MOST);
+        log::request(request, Severity::Error, "filter", &message);
+        return Err(Halt::Status(500));
+    }
     // What comes from the client meets the last one first.
     for (_, name) in names.into_iter().rev() {
         let Some(input) = input_of(request, &name) else {

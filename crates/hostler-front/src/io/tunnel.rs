@@ -7,7 +7,7 @@ use super::scratch::with_scratch;
 use bytes::{Buf as _, Bytes};
 use hostler_gateway::upstream::{Connection, Upstream, Usage};
 use std::future::poll_fn;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
@@ -50,20 +50,17 @@ impl Tunnel {
         let allow = |timeout: Option<Duration>| timeout.into_iter().for_each(|timeout| deadline.set(timeout));
         allow(self.timeout);
         poll_fn(|context| {
-            loop {
-                let before = down.bytes + up.bytes;
-                let one = poll_down(&mut client, &mut self.connection, &mut down, context);
-                let other = poll_up(&mut client, &mut self.connection, &mut up, context);
-                // Who is gone hears nothing more; what the other still says is of no use to anybody.
-                if matches!(one, Poll::Ready(Err(()))) || matches!(other, Poll::Ready(Err(()))) {
-                    return Poll::Ready(());
-                }
-                if one.is_ready() && (other.is_ready() || self.ends_with_server) {
-                    return Poll::Ready(());
-                }
-                if down.bytes + up.bytes == before {
-                    break;
-                }
+            let before = down.bytes + up.bytes;
+            let one = poll_down(&mut client, &mut self.connection, &mut down, context);
+            let other = poll_up(&mut client, &mut self.connection, &mut up, context);
+            // Who is gone hears nothing more; what the other still says is of no use to anybody.
+            if matches!(one, Poll::Ready(Err(()))) || matches!(other, Poll::Ready(Err(()))) {
+                return Poll::Ready(());
+            }
+            if one.is_ready() && (other.is_ready() || self.ends_with_server) {
+                return Poll::Ready(());
+            }
+            if down.bytes + up.bytes > before {
                 allow(self.timeout);
             }
             let is_late = self.timeout.is_some() && deadline.poll_expired(context);
@@ -100,6 +97,12 @@ impl Way {
 /// Pieces that one turn carries at most: others have connections, too.
 const TURN: usize = 8;
 
+/// There is more, after the thread has looked for what others have sent.
+fn rest<T>(context: &mut Context<'_>) -> Poll<T> {
+    let _ = pin!(tokio::task::yield_now()).poll(context);
+    Poll::Pending
+}
+
 /// From the server to the client.
 fn poll_down(
     client: &mut (impl AsyncWrite + Unpin),
@@ -131,8 +134,7 @@ fn poll_down(
         });
         way.took(ready!(read).map_err(|_| ())?);
     }
-    context.waker().wake_by_ref();
-    Poll::Pending
+    rest(context)
 }
 
 /// From the client to the server.
@@ -162,6 +164,5 @@ fn poll_up(
         });
         way.took(ready!(read).map_err(|_| ())?);
     }
-    context.waker().wake_by_ref();
-    Poll::Pending
+    rest(context)
 }

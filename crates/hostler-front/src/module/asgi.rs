@@ -54,7 +54,7 @@ async fn handle(request: &mut Request) -> Result<Body, Halt> {
 
 /// What an application has written, as lines of the log that say for which request.
 fn tell(about: &Request, text: &[u8]) {
-    for line in text.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
-        log::of_program(about, Severity::Error, LOG, line);
+    if !text.is_empty() {
+        log::of_program(about, Severity::Error, LOG, text);
     }
 }

@@ -104,7 +104,7 @@ const FEW: usize = 200;
 const SHORT: usize = 64 << 10;
 
 /// Files times bytes of `.htaccess`: descriptions and icons are looked for by pattern, for each file.
-const MOST_WORK: usize = 1 << 30;
+const MOST_WORK: usize = 1 << 28;
 
 /// What a listing is made of.
 struct Parts {

@@ -11,6 +11,7 @@ use crate::module::core::file;
 use crate::request::flow::{Flow, Halt, Outcome};
 use crate::request::{Found, Request};
 use crate::values::table::Table;
+use hostler_config::directives::alias::clean_path;
 
 pub(crate) static MODULE: Module = Module {
     hooks: &[Hook {
@@ -38,7 +39,8 @@ async fn add(request: &mut Request) -> Outcome {
     let folder = &request.resource.filename[..request.resource.filename.len() - name.len()];
     let beside = dir.cern_meta.directory.as_deref().unwrap_or(".web").as_bytes();
     let suffix = dir.cern_meta.suffix.as_deref().unwrap_or(".meta").as_bytes();
-    let path = [folder, beside, b"/", name, suffix].concat();
+    // `MetaDir .` means the file's own folder.
+    let path = clean_path([folder, beside, b"/", name, suffix].concat());
     let (sub, outcome) = Box::pin(walk::look_up_file(request, &path)).await;
     if outcome.is_err() {
         return Ok(Flow::Declined);

@@ -10,12 +10,13 @@ mod shapes;
 
 use crate::hook::registry::{Handler, Module};
 use crate::io::body::Body;
-use crate::limits::kept;
+use crate::limits::{budget, kept};
 use crate::log::{self, Severity};
 use crate::module::core::file;
 use crate::request::Request;
 use crate::request::flow::Halt;
 use bytes::Bytes;
+use hostler_expr::effort;
 use map::{Line, MapError, Shape};
 use menu::{Form, Menu};
 use place::Places;
@@ -35,6 +36,8 @@ pub(crate) static MODULE: Module = Module {
 
 /// Largest map, in bytes.
 const LARGEST: usize = 1 << 20;
+/// Largest menu: each of a map's places may be as long as its base.
+const LARGEST_MENU: usize = 2 << 20;
 
 async fn handle(request: &mut Request) -> Result<Body, Halt> {
     if !request.is_get() {
@@ -48,7 +51,7 @@ async fn handle(request: &mut Request) -> Result<Body, Halt> {
         log::request(request, Severity::Error, "imagemap", &format!("{path}: {why}"));
         Halt::Status(500)
     })?;
-    answer(request, &text).map_err(|error| match error {
+    answer(request, &text).await.map_err(|error| match error {
         Failure::Halt(halt) => halt,
         Failure::Map(error) => {
             let uri = String::from_utf8_lossy(&request.target.uri).into_owned();
@@ -76,19 +79,26 @@ impl From<Halt> for Failure {
     }
 }
 
+/// A line and what it is relative to, on the request's budget.
+async fn step(request: &Request, line: &[u8], base: &[u8]) -> Result<(), Halt> {
+    let _ = effort::spend(500 + 8 * (line.len() + base.len()));
+    budget::turn(request).await
+}
+
 /// What the map says of the point that was chosen.
-fn answer(request: &mut Request, text: &[u8]) -> Result<Body, Failure> {
+async fn answer(request: &mut Request, text: &[u8]) -> Result<Body, Failure> {
     let dir = request.resource.dir.clone();
     let places = Places::of(request);
     let menu = dir.imagemap.menu.as_deref().unwrap_or("formatted");
     let point = shapes::point(request.target.args.as_deref().unwrap_or_default());
     if point.is_none() && !menu.get(..2).is_some_and(|word| word.eq_ignore_ascii_case("no")) {
-        return Ok(shown(request, text, &places, menu));
+        return shown(request, text, &places, menu).await;
     }
     let mut base = places.url(b"", dir.imagemap.base.as_deref().unwrap_or("map").as_bytes())?;
     let mut default = places.url(b"", dir.imagemap.default.as_deref().unwrap_or("nocontent").as_bytes())?;
     let mut closest: Option<(f64, Vec<u8>)> = None;
     for (number, line) in map::lines(text) {
+        step(request, &line, &base).await?;
         match map::line(number, &line)? {
             Line::Blank | Line::Comment(_) => {}
             Line::Base(value) => base = places.url(b"", value)?,
@@ -126,35 +136,46 @@ fn led(request: &mut Request, place: &[u8]) -> Result<Body, Halt> {
 }
 
 /// The menu of all places that a map names.
-fn shown(request: &mut Request, text: &[u8], places: &Places, kind: &str) -> Body {
+async fn shown(request: &mut Request, text: &[u8], places: &Places, kind: &str) -> Result<Body, Failure> {
     let mut menu = Menu::new(Form::named(kind), &request.target.uri);
-    let mut write = || -> Result<(), MapError> {
-        let dir = &request.resource.dir.imagemap;
-        let mut base = places.url(b"", dir.base.as_deref().unwrap_or("map").as_bytes())?;
-        for (number, line) in map::lines(text) {
-            match map::line(number, &line)? {
-                Line::Blank => menu.blank(),
-                Line::Comment(text) => menu.comment(text),
-                Line::Base(value) => base = places.url(b"", value)?,
-                Line::Default { value, title } => {
-                    let default = places.url(b"", value)?;
-                    let place = places.url(&base, &default)?;
-                    menu.default(&place, title.unwrap_or(&default));
-                }
-                Line::Area { value, title, .. } => {
-                    let place = places.url(&base, value)?;
-                    menu.area(&place, title.unwrap_or(value));
-                }
+    match write(request, text, places, &mut menu).await {
+        Err(Failure::Map(error)) => {
+            let uri = String::from_utf8_lossy(&request.target.uri).into_owned();
+            log::request(request, Severity::Error, "imagemap", &error.told(&uri));
+            menu.broken();
+        }
+        written => written?,
+    }
+    request.resource.content_type = Some(Bytes::from_static(b"text/html; charset=ISO-8859-1"));
+    let page = kept::keep(request, menu.end().into()).map_err(|why| {
+        log::request(request, Severity::Error, "imagemap", &format!("the menu is not sent: {why}"));
+        Halt::Status(why.status())
+    })?;
+    Ok(Body::Bytes(page))
+}
+
+async fn write(request: &Request, text: &[u8], places: &Places, menu: &mut Menu) -> Result<(), Failure> {
+    let dir = &request.resource.dir.imagemap;
+    let mut base = places.url(b"", dir.base.as_deref().unwrap_or("map").as_bytes())?;
+    for (number, line) in map::lines(text) {
+        step(request, &line, &base).await?;
+        match map::line(number, &line)? {
+            Line::Blank => menu.blank(),
+            Line::Comment(text) => menu.comment(text),
+            Line::Base(value) => base = places.url(b"", value)?,
+            Line::Default { value, title } => {
+                let default = places.url(b"", value)?;
+                let place = places.url(&base, &default)?;
+                menu.default(&place, title.unwrap_or(&default));
+            }
+            Line::Area { value, title, .. } => {
+                let place = places.url(&base, value)?;
+                menu.area(&place, title.unwrap_or(value));
             }
         }
-        Ok(())
-    };
-    if let Err(error) = write() {
-        let uri = String::from_utf8_lossy(&request.target.uri).into_owned();
-        log::request(request, Severity::Error, "imagemap", &error.told(&uri));
-        menu.broken();
+        if menu.len() > LARGEST_MENU {
+            return Err(MapError::Menu(LARGEST_MENU >> 20).into());
+        }
     }
-    let page = menu.end();
-    request.resource.content_type = Some(Bytes::from_static(b"text/html; charset=ISO-8859-1"));
-    Body::Bytes(page.into())
+    Ok(())
 }

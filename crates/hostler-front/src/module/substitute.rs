@@ -17,6 +17,7 @@ use hostler_config::DirConfig;
 use hostler_config::directives::substitute::LONGEST;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
+use std::time::{Duration, Instant};
 
 pub(crate) static MODULE: Module = Module {
     outputs: &[Output {
@@ -27,8 +28,11 @@ pub(crate) static MODULE: Module = Module {
     ..Module::new("substitute", |_| false)
 };
 
-/// Of lines that are changed before others get their turn, in bytes.
+/// Of lines that are changed before others get their turn, in bytes; and of what becomes of them, and how long that takes: a
+/// short line can become a long one.
 const TURN: usize = 32 << 10;
+const MADE: usize = 64 << 10;
+const SLICE: Duration = Duration::from_millis(1);
 
 async fn changed(request: &mut Request, body: Body) -> Body {
     if matches!(body, Body::Empty) || request.resource.dir.substitute.rules.is_empty() {
@@ -70,8 +74,8 @@ impl Lines {
     /// Changes lines that are there, some at a time.
     fn change(&mut self) -> Result<Vec<u8>, BodyError> {
         let mut out = Vec::new();
-        let begin = self.at;
-        while self.at - begin < TURN {
+        let (begin, since) = (self.at, Instant::now());
+        while self.at - begin < TURN && out.len() < MADE && since.elapsed() < SLICE {
             let rest = &self.lines[self.at..];
             let end = match memchr::memchr(b'\n', rest) {
                 Some(end) => end + 1,

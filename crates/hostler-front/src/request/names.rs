@@ -6,6 +6,7 @@ use crate::request::Request;
 use crate::request::connection::Peer;
 use hostler_config::DirConfig;
 use hostler_config::directives::core::{CanonicalName, HostnameLookups};
+use hostler_gateway::lookup::{self, Asker};
 use std::cell::OnceCell;
 use std::net::IpAddr;
 
@@ -48,38 +49,39 @@ fn wants_local(dir: &DirConfig) -> bool {
 /// Asks for the names that the request's configuration wants.
 pub(crate) async fn look_up(request: &Request) {
     let (peer, dir) = (&request.client.peer, &request.resource.dir);
+    let asker = &asker(request);
     if wants_local(dir) && peer.names.local.get().is_none() {
-        let _ = peer.names.local.set(reverse(peer.local.ip()).await);
+        let _ = peer.names.local.set(reverse(peer.local.ip(), asker).await);
     }
     match lookups(dir) {
         HostnameLookups::Off => {}
-        HostnameLookups::On => shown(peer).await,
+        HostnameLookups::On => shown(peer, asker).await,
         HostnameLookups::Double if peer.names.client.get().is_some() => {}
         HostnameLookups::Double => {
-            let name = proven_client(peer).await;
+            let name = proven_client(peer, asker).await;
             let _ = peer.names.client.set(name);
         }
     }
 }
 
-async fn shown(peer: &Peer) {
+async fn shown(peer: &Peer, asker: &Asker) {
     if peer.names.client.get().is_none() {
-        let _ = peer.names.client.set(reverse(peer.remote.ip()).await);
+        let _ = peer.names.client.set(reverse(peer.remote.ip(), asker).await);
     }
 }
 
 /// The client's name for access rules: one that does not lead back to its address is none.
-pub(crate) async fn proven_client(peer: &Peer) -> Option<String> {
+async fn proven_client(peer: &Peer, asker: &Asker) -> Option<String> {
     if let Some(known) = peer.names.proven.get() {
         return known.clone();
     }
     let ip = peer.remote.ip();
     let name = match peer.names.client.get() {
         Some(name) => name.clone(),
-        None => reverse(ip).await,
+        None => reverse(ip, asker).await,
     };
     let proven = match name {
-        Some(name) => addresses(&name).await.contains(&ip).then_some(name),
+        Some(name) => addresses(&name, asker).await.contains(&ip).then_some(name),
         None => None,
     };
     let _ = peer.names.proven.set(proven.clone());
@@ -87,19 +89,28 @@ pub(crate) async fn proven_client(peer: &Peer) -> Option<String> {
 }
 
 /// The same; other users of the connection may show the name from then on, as in Apache.
-pub(crate) async fn client_for_access(peer: &Peer) -> Option<String> {
-    shown(peer).await;
-    proven_client(peer).await
+pub(crate) async fn client_for_access(request: &Request) -> Option<String> {
+    let (peer, asker) = (&request.client.peer, &asker(request));
+    shown(peer, asker).await;
+    proven_client(peer, asker).await
 }
 
-async fn reverse(ip: IpAddr) -> Option<String> {
-    tokio::task::spawn_blocking(move || hostler_sys::names::reverse_lookup(ip)).await.ok()?
+/// Each site has its own questions.
+fn asker(request: &Request) -> Asker {
+    request.thread.site(&request.server).asker.clone()
 }
 
-/// The addresses of a name.
-pub(crate) async fn addresses(name: &str) -> Vec<IpAddr> {
-    match tokio::net::lookup_host((name, 0)).await {
-        Ok(found) => found.map(|a| a.ip()).collect(),
-        Err(_) => Vec::new(),
-    }
+async fn reverse(ip: IpAddr, asker: &Asker) -> Option<String> {
+    lookup::ask(asker.leave().await?, move || hostler_sys::names::reverse_lookup(ip)).await?
+}
+
+async fn addresses(name: &str, asker: &Asker) -> Vec<IpAddr> {
+    let Some(leave) = asker.leave().await else { return Vec::new() };
+    let found = lookup::addresses(leave, name, 0).await.unwrap_or_default();
+    found.into_iter().map(|address| address.ip()).collect()
+}
+
+/// The addresses of a name that the request's rules name.
+pub(crate) async fn addresses_for_access(request: &Request, name: &str) -> Vec<IpAddr> {
+    addresses(name, &asker(request)).await
 }

@@ -8,6 +8,7 @@ use crate::io::open_file::{OpenFile, SMALL};
 use crate::site::connection::{Link, SiteError};
 use crate::site::hub::Hub;
 use crate::values::extensions::Extensions;
+use hostler_gateway::lookup::Asker;
 use hostler_wire::build::OtherBuild;
 use hostler_wire::plan::SiteId;
 use hostler_wire::site::{Entry, Walk, WalkResult};
@@ -30,6 +31,8 @@ const MAX_FACTS: usize = 8192;
 const MAX_CONTENT: usize = 64 << 20;
 /// Descriptors of larger files kept per thread and site.
 const MAX_OPEN: usize = 256;
+/// Questions to the resolver at the same time, per thread and site.
+const QUESTIONS: usize = 16;
 
 /// The answer to a walk.
 #[derive(Debug)]
@@ -99,6 +102,8 @@ pub(crate) struct Site {
     pub(crate) made: Extensions,
     /// One piece of work at a time is done aside.
     pub(crate) aside: Arc<Semaphore>,
+    /// Its questions to the resolver.
+    pub(crate) asker: Asker,
     /// One directory at a time is listed.
     pub(crate) listing: Semaphore,
     /// What others count for it.
@@ -122,6 +127,7 @@ impl Site {
             events: Cell::new(0),
             made: Extensions::default(),
             aside: Arc::new(Semaphore::new(1)),
+            asker: Asker::new(QUESTIONS),
             listing: Semaphore::new(1),
             extensions: Extensions::default(),
         })

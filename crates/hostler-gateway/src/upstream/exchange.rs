@@ -3,6 +3,7 @@
 use super::Connection;
 use crate::backend::http::{Answer, Event, RequestFacts, Sending};
 use crate::backend::timer::Timer;
+use crate::backend::turn::Turn;
 use bytes::Bytes;
 use hostler_http1::answer::Limits;
 use std::fmt;
@@ -68,6 +69,8 @@ pub(super) struct Alone {
     sending: Sending,
     timeout: Duration,
     timer: Timer,
+    /// What it has said in a row.
+    turn: Turn,
     /// Since when it has been the server's turn.
     waiting: Option<Instant>,
     /// All of the request has been said.
@@ -95,6 +98,7 @@ impl Alone {
             sending: request.sending,
             timeout: request.timeout,
             timer: Timer::default(),
+            turn: Turn::default(),
             waiting: None,
             whole: request.sending == Sending::None,
             deaf: None,
@@ -162,12 +166,18 @@ impl Alone {
         }
     }
 
-    /// The next event; after [`Event::End`] and [`Event::Upgraded`], and after a failure, there is nothing more.
+    /// The next event; after [`Event::End`] and [`Event::Upgraded`], and after a failure, there is nothing more. After many
+    /// in a row there is none until others have had their turn.
     pub(super) fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Result<Event, Failure>> {
         let is_sent = self.poll_room(context).is_ready();
         loop {
+            if self.turn.is_over() {
+                self.turn.end(context);
+                return Poll::Pending;
+            }
             match self.answer.next(&mut self.connection.input) {
                 Ok(Some(event)) => {
+                    self.turn.spend(0);
                     (self.waiting, self.holds) = (None, None);
                     return Poll::Ready(Ok(event));
                 }
@@ -180,11 +190,15 @@ impl Alone {
                     let kind = self.deaf.take().map_or(FailureKind::Closed, FailureKind::Broken);
                     return Poll::Ready(Err(self.failed(kind)));
                 }
-                Poll::Ready(Ok(_)) => self.waiting = None,
+                Poll::Ready(Ok(read)) => {
+                    self.turn.spend(read);
+                    self.waiting = None;
+                }
                 Poll::Ready(Err(error)) => return Poll::Ready(Err(self.failed(FailureKind::Broken(error)))),
                 Poll::Pending => break,
             }
         }
+        self.turn = Turn::default();
         if is_sent && self.wants_body() {
             // All that has come of the body is the server's: it is the client's turn.
             self.waiting = None;

@@ -2,6 +2,7 @@
 
 use super::balancer::Method;
 use super::resolve::{Known, NotConnected, Target};
+use crate::lookup::Asker;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU8, AtomicU32, AtomicU64};
 use std::sync::{Arc, Mutex};
@@ -124,6 +125,8 @@ pub struct Upstream {
     target: Target,
     pub(super) settings: UpstreamSettings,
     pub(super) known: Mutex<Known>,
+    /// Its name is asked for by one at a time.
+    pub(super) asker: Asker,
     states: AtomicU8,
     /// The states are not the configuration's any more.
     changed: AtomicBool,
@@ -166,6 +169,7 @@ impl Upstream {
             name: name.into(),
             target,
             known: Mutex::default(),
+            asker: Asker::new(1),
             states: AtomicU8::new(settings.states.0),
             changed: AtomicBool::new(false),
             unchecked: AtomicBool::new(false),

@@ -1,13 +1,14 @@
 //! Where a server is, and connecting to it.
 
 use super::{Connection, Upstream, UpstreamSettings};
+use crate::lookup;
 use std::fmt;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
-use tokio::net::{TcpSocket, lookup_host};
+use tokio::net::TcpSocket;
 use tokio::time::timeout;
 
 /// Where a server is.
@@ -83,19 +84,29 @@ impl Upstream {
         Err(last)
     }
 
+    /// Its addresses, where they are known and hold.
+    fn fresh(&self) -> Option<Arc<[SocketAddr]>> {
+        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let (since, addresses) = known.as_ref()?;
+        (since.elapsed() < self.settings.address_ttl).then(|| addresses.clone())
+    }
+
     async fn addresses(&self, host: &str, port: u16) -> Result<Arc<[SocketAddr]>, NotConnected> {
         if let Ok(ip) = host.parse::<IpAddr>() {
             return Ok(Arc::from([SocketAddr::from((ip, port))]));
         }
-        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        if let Some((since, addresses)) = &known
-            && since.elapsed() < self.settings.address_ttl
-        {
-            return Ok(addresses.clone());
+        if let Some(addresses) = self.fresh() {
+            return Ok(addresses);
         }
-        match lookup_host((host, port)).await {
+        let leave = self.asker.leave().await;
+        let leave = leave.ok_or_else(|| NotConnected::Name("it can't be asked for".to_owned()))?;
+        if let Some(addresses) = self.fresh() {
+            return Ok(addresses);
+        }
+        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        match lookup::addresses(leave, host, port).await {
             Ok(found) => {
-                let addresses: Arc<[SocketAddr]> = found.collect();
+                let addresses: Arc<[SocketAddr]> = found.into();
                 *self.known.lock().unwrap_or_else(PoisonError::into_inner) =
                     Some((Instant::now(), addresses.clone()));
                 Ok(addresses)

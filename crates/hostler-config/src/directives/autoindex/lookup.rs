@@ -1,6 +1,6 @@
 //! Finding icons, texts and descriptions of a file: lists in which the first entry that fits counts.
 
-use hostler_expr::{GlobMode, glob_matches};
+use hostler_expr::{GlobMode, effort, glob_matches};
 
 /// What an entry's pattern is compared with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,9 +34,13 @@ impl Item {
         Self { below: (below + "*").into(), subject, pattern: pattern.into(), data: data.into() }
     }
 
-    /// Whether the last component of a path fits the last component of the pattern.
+    /// Whether the last component of a path fits the last component of the pattern. Where there is no time to find out it
+    /// does: the request fails.
     pub(super) fn names(&self, path: &[u8]) -> bool {
         let pattern = self.pattern.as_bytes();
+        if effort::spend(20 + path.len() + base(path).len() * pattern.len() / 4).is_err() {
+            return true;
+        }
         wildcard(path, self.below.as_bytes(), false) && wildcard(base(path), base(pattern), false)
     }
 

@@ -62,6 +62,9 @@ pub(in crate::directives) fn only_compress(words: &[String]) -> bool {
     words.iter().take(1).flat_map(|word| named(word)).all(compresses)
 }
 
+/// Most filters that an answer or a request's body goes through: each holds some of it, and calls the one before it.
+pub const MOST: usize = 64;
+
 /// A filter that is not there would leave in what it is meant to take out, or send a page's source. In configuration
 /// files `ExtFilterDefine` may come later.
 pub(in crate::directives) fn check_names(
@@ -69,6 +72,9 @@ pub(in crate::directives) fn check_names(
     way: Way,
     word: &str,
 ) -> Result<(), String> {
+    if named(word).count() > MOST {
+        return Err(format!("there may be no more than {MOST} filters"));
+    }
     for name in named(word) {
         if rank(way, name).is_some() || command.builder.aliases.filters.contains(&name.to_ascii_lowercase()) {
             continue;

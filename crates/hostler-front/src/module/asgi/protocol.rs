@@ -35,9 +35,35 @@ pub(super) fn shown(text: &[u8]) -> String {
     String::from_utf8_lossy(text).into_owned()
 }
 
-/// What a worker says next, of which it takes what it has used up.
-pub(super) fn next(answer: &mut Answer, bytes: &mut Bytes) -> Result<Option<Event<Told>>, String> {
-    let (used, said) = answer.next(bytes).map_err(|error| error.to_string())?;
+/// A worker's answer, as far as it has come.
+#[derive(Default)]
+pub(super) struct Hearing {
+    answer: Answer,
+    /// Lines for the log that have come together: each is something said, so that very many don't pass for one.
+    lines: Bytes,
+}
+
+impl Hearing {
+    /// The next line that is not empty.
+    fn line(&mut self) -> Option<Bytes> {
+        while !self.lines.is_empty() {
+            let end = memchr::memchr(b'\n', &self.lines).unwrap_or(self.lines.len());
+            let line = self.lines.split_to(end);
+            self.lines.advance(self.lines.len().min(1));
+            if !line.is_empty() {
+                return Some(line);
+            }
+        }
+        None
+    }
+}
+
+/// What a worker says next (a line for the log may be empty), of which it takes what it has used up.
+pub(super) fn next(hearing: &mut Hearing, bytes: &mut Bytes) -> Result<Option<Event<Told>>, String> {
+    if let Some(line) = hearing.line() {
+        return Ok(Some(Event::Log(line)));
+    }
+    let (used, said) = hearing.answer.next(bytes).map_err(|error| error.to_string())?;
     let event = said.map(|said| match said {
         Said::Head(head) => Event::Head(Told::Answer(head)),
         Said::Early(head) => Event::Head(Told::Early(head)),
@@ -47,7 +73,10 @@ pub(super) fn next(answer: &mut Answer, bytes: &mut Bytes) -> Result<Option<Even
         Said::Alive => Event::Head(Told::Alive),
         Said::Goodbye => Event::Head(Told::Goodbye),
         Said::Body(piece) => Event::Output(bytes.slice_ref(piece)),
-        Said::Log(text) => Event::Log(text.into()),
+        Said::Log(text) => {
+            hearing.lines = text.into();
+            Event::Log(hearing.line().unwrap_or_default())
+        }
         Said::End { .. } => Event::End { trouble: None },
     });
     bytes.advance(used);
@@ -57,39 +86,60 @@ pub(super) fn next(answer: &mut Answer, bytes: &mut Bytes) -> Result<Option<Even
 impl Protocol for Asgi {
     const NAME: &'static str = "asgi";
     type Ask = ();
-    type Answer = Answer;
+    type Answer = Hearing;
     type Head = Told;
 
-    fn answer((): &()) -> Answer {
-        Answer::default()
+    fn answer((): &()) -> Hearing {
+        Hearing::default()
     }
 
-    fn body(_: &mut Answer, piece: &[u8], out: &mut Vec<u8>) {
+    fn body(_: &mut Hearing, piece: &[u8], out: &mut Vec<u8>) {
         asgi::body(piece, out);
     }
 
-    fn body_end(_: &mut Answer, out: &mut Vec<u8>) {
+    fn body_end(_: &mut Hearing, out: &mut Vec<u8>) {
         asgi::body_end(out);
     }
 
     /// The application learns it by the connection's end, at once.
-    fn abort(_: &mut Answer, _: &mut Vec<u8>) -> Result<(), CantSay> {
+    fn abort(_: &mut Hearing, _: &mut Vec<u8>) -> Result<(), CantSay> {
         Err(CantSay)
     }
 
-    fn next(answer: &mut Answer, bytes: &mut Bytes) -> Result<Option<EventOf<Self>>, String> {
-        next(answer, bytes)
+    fn next(hearing: &mut Hearing, bytes: &mut Bytes) -> Result<Option<EventOf<Self>>, String> {
+        next(hearing, bytes)
     }
 
-    fn is_answered(answer: &Answer) -> bool {
-        answer.is_ended()
+    fn is_answered(hearing: &Hearing) -> bool {
+        hearing.answer.is_ended()
     }
 
-    fn is_over(answer: &Answer) -> bool {
-        answer.is_over()
+    fn is_over(hearing: &Hearing) -> bool {
+        hearing.answer.is_over()
     }
 
-    fn closed(_: &mut Answer) -> Result<EventOf<Self>, CutOff> {
+    fn closed(_: &mut Hearing) -> Result<EventOf<Self>, CutOff> {
         Err(CutOff)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn frame(kind: u8, payload: &[u8]) -> Vec<u8> {
+        [&[kind], &(payload.len() as u32).to_be_bytes()[..], payload].concat()
+    }
+
+    #[test]
+    fn each_line_for_the_log_is_said_by_itself() {
+        let mut bytes: Bytes =
+            [frame(b'L', b"one\n\ntwo\n\n"), frame(b'L', b"\n\n"), frame(b'N', b"")].concat().into();
+        let (mut hearing, mut lines) = (Hearing::default(), Vec::new());
+        while let Some(Event::Log(line)) = next(&mut hearing, &mut bytes).unwrap() {
+            lines.push(line);
+        }
+        assert_eq!(lines, ["one", "two", ""]);
+        assert_eq!(next(&mut hearing, &mut bytes), Ok(None));
     }
 }

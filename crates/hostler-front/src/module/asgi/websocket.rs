@@ -6,7 +6,7 @@
 //! counts as used. The site's process connects to it, as its user.
 
 use super::application::Application;
-use super::protocol::{Pool, Told, next};
+use super::protocol::{Hearing, Pool, Told, next};
 use super::{LOG, scope, talk, tell};
 use crate::io::body::{Body, BodyError, BodyStream};
 use crate::io::tunnel::Tunnel;
@@ -21,13 +21,15 @@ use hostler_gateway::upstream::{Connection, Upstream, Usage};
 use hostler_gateway::{Error, Kind};
 use hostler_http1::framing::has_token;
 use hostler_http1::head::{HTTP_2, HTTP_11};
-use hostler_python_frames::asgi::{Answer, Head};
+use hostler_python_frames::asgi::Head;
 use std::cell::RefCell;
 use std::collections::HashSet;
 use std::future::poll_fn;
+use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
+use tokio::task::consume_budget;
 
 /// The field of a worker's answer that names its socket.
 const SOCKET: &[u8] = b"hostler-socket";
@@ -117,7 +119,7 @@ async fn begin(
     let socket = sockets::connect(&request.thread, &application.server, path, CONNECT).await?;
     let mut connection = Connection::unix(socket)?;
     connection.push(head);
-    Ok(Conversation { connection, answer: Answer::default(), pending: Bytes::new(), of: (upstream, usage) })
+    Ok(Conversation { connection, hearing: Hearing::default(), pending: Bytes::new(), of: (upstream, usage) })
 }
 
 /// The client's connection is the application's from here on.
@@ -141,7 +143,7 @@ fn accept(request: &mut Request, head: Head, conversation: Conversation) -> Body
 /// What is said before the WebSocket is there.
 struct Conversation {
     connection: Connection,
-    answer: Answer,
+    hearing: Hearing,
     pending: Bytes,
     of: (Arc<Upstream>, Usage),
 }
@@ -160,12 +162,14 @@ impl Conversation {
     }
 
     fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Result<Event<Told>, Error>> {
+        // What is said goes on for as long as the worker likes.
+        ready!(pin!(consume_budget()).poll(context));
         let closed = |why: std::io::Error| Error::because(Kind::ConnectionClosed, why);
         if let Poll::Ready(Err(why)) = self.connection.poll_flush(context) {
             return Poll::Ready(Err(closed(why)));
         }
         loop {
-            let said = next(&mut self.answer, &mut self.pending);
+            let said = next(&mut self.hearing, &mut self.pending);
             if let Some(event) = said.map_err(|why| Error::because(Kind::ProtocolViolation, why))? {
                 return Poll::Ready(Ok(event));
             }

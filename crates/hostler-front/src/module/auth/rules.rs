@@ -37,11 +37,11 @@ impl Known {
     async fn fetch(&mut self, request: &mut Request, need: Need) -> Result<(), Halt> {
         match need {
             Need::ClientName => {
-                let name = names::client_for_access(&request.client.peer).await;
+                let name = names::client_for_access(request).await;
                 self.client_name = Some(name);
             }
             Need::Addresses(name) => {
-                let found = names::addresses(&name).await;
+                let found = names::addresses_for_access(request, &name).await;
                 self.addresses.insert(name, found);
             }
             Need::Membership(group, Groups::Script) => {

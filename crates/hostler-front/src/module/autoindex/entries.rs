@@ -1,6 +1,7 @@
 //! The files that a listing shows: for each a sub-request is looked up, so that whoever may not see a file does
 //! not learn of it.
 
+use crate::limits::budget;
 use crate::log::{self, Severity};
 use crate::module::core::entry::Entries;
 use crate::request::Request;
@@ -81,6 +82,7 @@ impl Directory<'_> {
     async fn show(&self, entry: site::Entry) -> Result<Option<Row>, Halt> {
         let shows = |kind| matches!(kind, FileKind::Regular | FileKind::Directory);
         let Some(info) = entry.info.filter(|info| shows(info.kind)) else { return Ok(None) };
+        budget::turn(self.request).await?;
         let path = [&*self.request.resource.filename, &*entry.name].concat();
         if !self.view.accepts(&entry.name) || self.request.resource.dir.autoindex.ignores(&path) {
             return Ok(None);

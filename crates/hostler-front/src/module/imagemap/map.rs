@@ -15,6 +15,8 @@ pub(super) enum MapError {
     Line(usize),
     /// A base that is none, or a place above all.
     Place(&'static str),
+    /// Its menu would be longer than so many megabytes.
+    Menu(usize),
 }
 
 impl MapError {
@@ -23,6 +25,7 @@ impl MapError {
             Self::Line(line) => {
                 format!("AH00679: map file {uri}, line {line} syntax error: requires at least two fields")
             }
+            Self::Menu(most) => format!("the menu of map file {uri} would be longer than {most} MiB"),
             Self::Place(what) => format!("invalid {what} in map file: {uri}"),
         }
     }

@@ -49,6 +49,11 @@ impl Menu {
         menu
     }
 
+    /// Bytes that it has by now.
+    pub(super) fn len(&self) -> usize {
+        self.out.len()
+    }
+
     fn say(&mut self, text: &[u8]) {
         self.out.extend_from_slice(text);
     }

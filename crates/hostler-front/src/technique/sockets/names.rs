@@ -2,6 +2,7 @@
 //!
 //! The C library tells no time to live, so one is taken for all. What could not be resolved again keeps its addresses.
 
+use hostler_gateway::lookup::{self, Asker};
 use std::collections::HashMap;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -25,22 +26,22 @@ impl Names {
     ///
     /// # Errors
     /// The C library's.
-    pub(super) async fn resolve(&self, host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
+    pub(super) async fn resolve(&self, asker: &Asker, host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
         let with_port =
             |addresses: &[IpAddr]| addresses.iter().map(|ip| SocketAddr::new(*ip, port)).collect();
         if let Ok(address) = host.parse::<IpAddr>() {
             return Ok(with_port(&[address]));
         }
-        let known = self.names().get(host).cloned();
-        if let Some((since, addresses)) = &known
-            && since.elapsed() < HOLD
-        {
-            return Ok(with_port(addresses));
+        if let Some(addresses) = self.fresh(host) {
+            return Ok(with_port(&addresses));
         }
-        let found: io::Result<Vec<IpAddr>> = match tokio::net::lookup_host((host, port)).await {
-            Ok(found) => Ok(found.map(|address| address.ip()).collect()),
-            Err(error) => Err(error),
-        };
+        let leave = asker.leave().await.ok_or_else(|| io::Error::other("the resolver can't be asked"))?;
+        if let Some(addresses) = self.fresh(host) {
+            return Ok(with_port(&addresses));
+        }
+        let found = lookup::addresses(leave, host, port).await;
+        let found = found.map(|found| found.into_iter().map(|address| address.ip()).collect::<Vec<_>>());
+        let known = self.names().get(host).cloned();
         let addresses = match (found, known) {
             (Ok(found), _) if !found.is_empty() => found,
             (_, Some((_, old))) => old,
@@ -53,6 +54,13 @@ impl Names {
         }
         names.insert(host.into(), (Instant::now(), addresses.clone()));
         Ok(with_port(&addresses))
+    }
+
+    /// Its addresses, where they are known and hold.
+    fn fresh(&self, host: &str) -> Option<Vec<IpAddr>> {
+        let names = self.names();
+        let (since, addresses) = names.get(host)?;
+        (since.elapsed() < HOLD).then(|| addresses.clone())
     }
 
     fn names(&self) -> MutexGuard<'_, Known> {

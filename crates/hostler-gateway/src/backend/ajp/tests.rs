@@ -62,7 +62,7 @@ fn say(socket: &mut UnixStream, content: &[u8]) -> Option<()> {
 
 const HEAD: &[u8] = b"\x04\0\xc8\0\x02OK\0\0\x00";
 
-/// Serves a request: `/read` counts its body, `/close`, `/lie` and `/again` break the protocol each in its way.
+/// Serves a request: `/read` counts its body, `/close`, `/lie`, `/again` and `/ever` break the protocol each in its way.
 fn serve(socket: &mut UnixStream) -> Option<()> {
     let request = packet(socket)?;
     let has = |text: &[u8]| request.windows(text.len()).any(|window| window == text);
@@ -87,6 +87,11 @@ fn serve(socket: &mut UnixStream) -> Option<()> {
     if has(b"/again") {
         say(socket, b"\x06\x1f\xfa")?;
         say(socket, b"\x06\x1f\xfa")?;
+    }
+    if has(b"/ever") {
+        let questions = b"AB\0\x03\x06\x1f\xfa".repeat(1000);
+        while socket.write_all(&questions).is_ok() {}
+        return None;
     }
     if has(b"/lie") {
         socket.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n").ok()?;
@@ -253,6 +258,7 @@ fn each_failure_has_its_cause() {
         for (path, kind, why) in [
             ("/lie", Kind::ProtocolViolation, "is it AJP?"),
             ("/again", Kind::ProtocolViolation, "before it has got"),
+            ("/ever", Kind::ProtocolViolation, "asks for ever more"),
             ("/close", Kind::ConnectionClosed, ""),
         ] {
             let exchange = pool.begin(work(path, BodyAnnouncement::Chunks)).await.unwrap();

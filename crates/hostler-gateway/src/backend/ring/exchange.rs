@@ -3,9 +3,9 @@
 use super::place::Channel;
 use super::step::{Failure, Step, step};
 use super::thread::{self, Entry};
-use super::turn::Turn;
 use super::{Cutter, Frame, Pool, RunningRequest, Unsent};
 use crate::backend::Request as _;
+use crate::backend::turn::Turn;
 use crate::pool::WorkerId;
 use crate::{Error, Kind};
 use hostler_wire::work::{FromWorker, ToWorker};
@@ -105,7 +105,7 @@ impl Exchange {
             self.turn.rests = false;
             match self.poll_frame(context) {
                 Poll::Ready(Some(Ok(frame))) => {
-                    self.turn.spend(&frame);
+                    self.turn.spend(frame.body.len());
                     if frame.kind != FromWorker::BODY || !frame.body.is_empty() {
                         return Poll::Ready(Some(Ok(frame)));
                     }

@@ -12,6 +12,9 @@ use std::task::{Context, Poll, ready};
 const FIRST_READ: usize = 8 << 10;
 /// Space for reading once it turns out to be more.
 const NEXT_READ: usize = 64 << 10;
+/// What is to be sent, with answers to what the program has asked: who asks for more, and reads none of it, is not heard
+/// any further.
+const MOST_UNSENT: usize = 256 << 10;
 
 /// A connected socket that somebody speaks over.
 #[derive(Debug)]
@@ -44,6 +47,11 @@ impl Unsent {
 
     pub(super) fn is_empty(&self) -> bool {
         self.head.is_empty() && self.gone == self.rest.len()
+    }
+
+    /// Whether the program has asked for more than it will ever read.
+    pub(super) fn is_too_much(&self) -> bool {
+        self.len() > MOST_UNSENT
     }
 
     /// The buffer to append to.

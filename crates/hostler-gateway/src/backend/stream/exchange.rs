@@ -5,6 +5,7 @@ use super::place::Taken;
 use super::socket::Socket;
 use super::{CutOff, Event, EventOf, Pool, Protocol, Streams, Work};
 use crate::backend::timer::Timer;
+use crate::backend::turn::Turn;
 use crate::pool::ticket::RunningRequest;
 use crate::pool::worker::Death;
 use crate::{Error, Kind};
@@ -32,6 +33,8 @@ pub struct Exchange<P: Protocol> {
     /// `None`: it is over.
     open: Option<Open<P>>,
     timer: Timer,
+    /// What it has said in a row.
+    turn: Turn,
     /// Since when it has been the program's turn.
     waiting: Option<Instant>,
     /// The connection was closed amid the answer, at this time: the cause may still come.
@@ -102,20 +105,23 @@ impl<P: Protocol> Exchange<P> {
         };
         begun.pool.counters.begun.fetch_add(1, Relaxed);
         let open = Some(Open { connection, answer, pending, whole, answered: false, reset: false });
-        let (timer, not_send) = (Timer::default(), PhantomData);
-        Ok(Ok(Self { begun, open, timer, waiting: None, broken: None, not_send }))
+        let (timer, turn, not_send) = (Timer::default(), Turn::default(), PhantomData);
+        Ok(Ok(Self { begun, open, timer, turn, waiting: None, broken: None, not_send }))
     }
 
     /// The next event, the last of which is [`Event::End`]; then `None`. After an error there is nothing more; whether the
     /// request may be sent once more, it says (if it is one that may be sent twice at all). What has
     /// been given to [`Self::send`] goes on its way here, too.
+    ///
+    /// After many in a row there is none until others have had their turn: a program need never stop.
     pub fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<EventOf<P>, Error>>> {
         if let Some((error, since)) = self.broken.take() {
             return self.poll_cause(error, since, context).map(|error| Some(Err(error)));
         }
         let Some(open) = &mut self.open else { return Poll::Ready(None) };
-        match open.poll_event(context, &mut self.waiting) {
+        match open.poll_event(context, &mut self.waiting, &mut self.turn) {
             Poll::Ready(Ok(event)) => {
+                self.turn.spend(0);
                 if matches!(event, Event::End { .. }) {
                     self.end();
                 }
@@ -125,6 +131,7 @@ impl<P: Protocol> Exchange<P> {
                 self.poll_cause(error, Instant::now(), context).map(|error| Some(Err(error)))
             }
             Poll::Pending => {
+                self.turn = Turn::default();
                 let Some(since) = self.waiting else { return Poll::Pending };
                 match self.timer.poll_due(since + self.begun.work.timeout, context) {
                     Poll::Ready(()) => Poll::Ready(Some(Err(self.fail(Error::new(Kind::Timeout))))),
@@ -226,12 +233,21 @@ impl<P: Protocol> Open<P> {
         &mut self,
         context: &mut Context<'_>,
         waiting: &mut Option<Instant>,
+        turn: &mut Turn,
     ) -> Poll<Result<EventOf<P>, Error>> {
         // A program need not read all of its input: what it has said counts, and how it goes on.
         let mut is_sent = self.poll_flush(context, waiting).is_ready();
         loop {
+            if turn.is_over() {
+                turn.end(context);
+                return Poll::Pending;
+            }
             let next = P::next(&mut self.answer, &mut self.pending);
             if self.reply() {
+                if self.connection.unsent().is_too_much() {
+                    let why = "it asks for ever more and reads nothing of it";
+                    return Poll::Ready(Err(Error::because(Kind::ProtocolViolation, why)));
+                }
                 is_sent = self.poll_flush(context, waiting).is_ready();
                 // Whoever has a further piece of the body may not have been told yet that there is room.
                 context.waker().wake_by_ref();
@@ -251,6 +267,7 @@ impl<P: Protocol> Open<P> {
                 }
                 Poll::Ready(Ok(bytes)) => {
                     self.answered = true;
+                    turn.spend(bytes.len());
                     self.pending = bytes;
                 }
                 Poll::Ready(Err(error)) => {

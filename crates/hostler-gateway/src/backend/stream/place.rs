@@ -71,6 +71,9 @@ impl<P: Protocol> Taken<P> {
         while bytes < LOOKED_AT {
             let next = P::next(&mut self.answer, &mut self.pending);
             P::reply(&mut self.answer, self.unsent.buffer());
+            if self.unsent.is_too_much() {
+                return true;
+            }
             match next {
                 Ok(Some(super::Event::End { .. })) => return true,
                 Ok(Some(_)) => continue,

@@ -7,7 +7,7 @@
 use super::{Event, Exchange, Protocol};
 use crate::backend::cgi::{Input, Sink};
 use crate::backend::gathered::PieceQueue;
-use crate::lines::Lines;
+use crate::lines::{AT_ONCE, Lines};
 use crate::{Error, Kind, LOGGED};
 use bytes::Bytes;
 use hostler_cgi::{Header, HeaderParser, Limits, NphHeader, NphParser, Progress};
@@ -149,6 +149,12 @@ impl<P: Protocol<Head = Infallible>, I: Input, S: Sink> Program<P, I, S> {
             return Poll::Ready(Some(Err(self.fail(error))));
         }
         loop {
+            let (sink, last) = (&mut self.sink, &mut self.last);
+            if self.lines.take(AT_ONCE, |line| tell(sink, last, line)) {
+                // The others' turn comes first, however many lines a piece has.
+                let _ = pin!(tokio::task::yield_now()).poll(context);
+                return Poll::Pending;
+            }
             let Some(exchange) = &mut self.exchange else { return Poll::Ready(None) };
             match exchange.poll_next(context) {
                 Poll::Ready(Some(Ok(Event::Output(piece)))) => return Poll::Ready(Some(Ok(piece))),
@@ -191,8 +197,6 @@ impl<P: Protocol<Head = Infallible>, I: Input, S: Sink> Program<P, I, S> {
         }
         self.logged += piece.len();
         self.lines.buffer().extend_from_slice(piece);
-        let (sink, last) = (&mut self.sink, &mut self.last);
-        self.lines.take(usize::MAX, |line| tell(sink, last, line));
     }
 
     /// The answer is complete, or can't be.
