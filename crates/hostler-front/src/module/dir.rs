@@ -100,7 +100,7 @@ async fn index(request: &mut Request) -> Continue {
                 return Ok(());
             }
             Ok(()) => {}
-            Err(Halt::Status(status @ 300..400)) => {
+            Err(Halt::Status(status @ 300..=399)) => {
                 if let Some(location) = sub.reply.headers_out.find("Location") {
                     request.reply.headers_out.set("Location", location.clone());
                 }

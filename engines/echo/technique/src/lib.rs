@@ -12,6 +12,7 @@ const LOG: &str = "echo";
 /// The engine: `hostler-echo`.
 pub static ENGINE: Engine = Engine {
     name: "echo",
+    program: |_| "echo",
     language: "Echo",
     title: |_| "the tests' echo".to_owned(),
     log: LOG,

@@ -106,24 +106,7 @@ impl Rule {
         if !self.applies(message)? {
             return Ok(());
         }
-        // The type comes last and takes the place of what these have made.
-        let adds = matches!(self.action, Action::Append(_) | Action::Merge(_) | Action::Add(_));
-        if adds
-            && table == Table::Response
-            && name.eq_ignore_ascii_case("content-type")
-            && !message.values(table, name).is_empty()
-        {
-            return Ok(());
-        }
-        // Setting it means the answer's type in the other table, too.
-        let sets = matches!(self.action, Action::Set(_) | Action::SetIfEmpty(_));
-        let is_type = table == Table::Always && name.eq_ignore_ascii_case("content-type");
-        if sets && is_type && message.values(table, name).is_empty() {
-            if let Action::Set(value) | Action::SetIfEmpty(value) = &self.action {
-                let value = value.text(message)?;
-                message.remove(Table::Response, name);
-                message.add(Table::Response, name, value);
-            }
+        if self.is_settled_by_type(table, message)? {
             return Ok(());
         }
         match &self.action {
@@ -168,6 +151,26 @@ impl Rule {
             }
         }
         Ok(())
+    }
+
+    /// What is different for the type of an answer: it comes last, and takes the place of what `add` and its kin have made;
+    /// to set it among the fields that are always sent means the answer's own.
+    fn is_settled_by_type(&self, table: Table, message: &mut dyn Message) -> Result<bool, EvalError> {
+        let name = &*self.field;
+        if !name.eq_ignore_ascii_case("content-type") {
+            return Ok(false);
+        }
+        let is_there = !message.values(table, name).is_empty();
+        match &self.action {
+            Action::Append(_) | Action::Merge(_) | Action::Add(_) => Ok(table == Table::Response && is_there),
+            Action::Set(value) | Action::SetIfEmpty(value) if table == Table::Always && !is_there => {
+                let value = value.text(message)?;
+                message.remove(Table::Response, name);
+                message.add(Table::Response, name, value);
+                Ok(true)
+            }
+            _ => Ok(false),
+        }
     }
 
     fn applies(&self, message: &dyn Message) -> Result<bool, EvalError> {

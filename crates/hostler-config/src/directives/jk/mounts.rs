@@ -149,7 +149,7 @@ impl Rule {
                     rule.own_errors = value.parse().ok().filter(|status| *status > 0);
                 }
                 "sticky_ignore" | "stateless" => {
-                    rule.ignores_sessions |= value.parse().is_ok_and(|n: i32| n != 0)
+                    rule.ignores_sessions |= value.parse().is_ok_and(|n: i32| n != 0);
                 }
                 "fail_on_status" => rule.fail_on_status = statuses(value)?,
                 "session_cookie" => rule.cookie = Some(value.into()),

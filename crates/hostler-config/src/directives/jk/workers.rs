@@ -189,7 +189,7 @@ impl<'p> Said<'p> {
                 "port" => url.port = Some(number(value).map_err(wrong)?),
                 "secret" => own.secret = Some(value.into()),
                 "lbfactor" => {
-                    own.load_factor = Some(number::<u32>(value).map_err(wrong)?.clamp(1, 100) * 100)
+                    own.load_factor = Some(number::<u32>(value).map_err(wrong)?.clamp(1, 100) * 100);
                 }
                 "route" => own.route = Some(value.into()),
                 "redirect" => own.redirect = Some(value.into()),
@@ -200,7 +200,7 @@ impl<'p> Said<'p> {
                 "disabled" | "stopped" => {}
                 "reply_timeout" => idle.answer = milliseconds(value).map_err(wrong)?,
                 "socket_timeout" => {
-                    idle.socket = Some(seconds(value).map_err(wrong)?).filter(|time| !time.is_zero())
+                    idle.socket = Some(seconds(value).map_err(wrong)?).filter(|time| !time.is_zero());
                 }
                 "socket_connect_timeout" => own.connect_timeout = milliseconds(value).map_err(wrong)?,
                 "connect_timeout" | "prepost_timeout" | "ping_timeout" => {
