@@ -65,7 +65,7 @@ impl Options {
 type Part = fn(&Options, &mut Report) -> Result<()>;
 
 /// All parts, in the order of the report.
-const PARTS: [(&str, Part); 21] = [
+const PARTS: [(&str, Part); 22] = [
     ("files", |options, report| lab::scenario("files", options, report)),
     ("rewriting", |options, report| lab::scenario("rewriting", options, report)),
     ("perl", |options, report| lab::scenario("perl", options, report)),

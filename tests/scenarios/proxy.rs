@@ -346,7 +346,7 @@ fn an_access_file_leads_to_no_worker() {
     let (port, asked) = backend(|_| {});
     let config = format!(
         "JkWorkerProperty worker.list=shop\nJkWorkerProperty worker.shop.host=127.0.0.1\n\
-         JkWorkerProperty worker.shop.port={port}\nJkMount /shop/* shop\nJkOptions +DisableReuse\n\
+         JkWorkerProperty worker.shop.port={port}\nJkMount /shop/* shop\n\
          <Directory \"@ROOT@/htdocs\">\nAllowOverride All\n</Directory>\n\
          <Location /named/>\nSetHandler jakarta-servlet\n</Location>"
     );

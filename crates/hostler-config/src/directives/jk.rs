@@ -58,8 +58,6 @@ pub struct Server {
     pub copies_all: bool,
     /// `JkOptions ForwardURI...`
     pub uri: Option<UriForm>,
-    /// `JkOptions DisableReuse`
-    pub no_reuse: Option<bool>,
     /// `JkOptions RejectUnsafeURI`
     pub rejects_unsafe: Option<bool>,
     /// `JkOptions ForwardLocalAddress`
@@ -95,7 +93,6 @@ impl Merge for Server {
             copies: other.copies,
             copies_all: self.copies_all || other.copies_all,
             uri: over(&self.uri, &other.uri),
-            no_reuse: over(&self.no_reuse, &other.no_reuse),
             rejects_unsafe: over(&self.rejects_unsafe, &other.rejects_unsafe),
             local_address: over(&self.local_address, &other.local_address),
             extract_ssl: over(&self.extract_ssl, &other.extract_ssl),

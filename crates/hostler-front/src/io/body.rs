@@ -274,7 +274,7 @@ impl RequestBody {
     }
 
     /// The same with these pieces, which were read from it, before what is left.
-    pub(crate) fn behind(self, read: Vec<Bytes>) -> Self {
+    pub(crate) fn behind(self, read: &[Bytes]) -> Self {
         match read.concat() {
             read if read.is_empty() => self,
             read => Self::Pieces(Rc::new(RefCell::new(read.into())), Box::new(self)),

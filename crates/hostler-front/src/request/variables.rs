@@ -40,11 +40,7 @@ pub(crate) fn value(request: &Request, variable: Variable) -> Value<'_> {
         Variable::IsSubreq => borrowed(if request.is_sub() { b"true" } else { b"false" }),
         Variable::DocumentRoot => Some(Cow::Borrowed(settings::root_of(request))),
         Variable::TheRequest => Some(Cow::Borrowed(&request.client.line)),
-        Variable::ContentType => {
-            // An error's page has a type of its own.
-            let sent = request.reply.headers_out.find("Content-Type");
-            sent.or(request.resource.content_type.as_ref()).map(|kind| Cow::Borrowed(&**kind))
-        }
+        Variable::ContentType => content_type(request).map(Cow::Borrowed),
         Variable::Handler => {
             let by_type =
                 request.resource.content_type.as_deref().map(|t| t.split(|&b| b == b';').next().unwrap_or(t));
@@ -165,6 +161,12 @@ pub(crate) fn context_document_root(request: &Request) -> Vec<u8> {
         Some(root) => root.clone(),
         None => settings::root_of(request).to_vec(),
     }
+}
+
+/// What the answer is of. An error's page has a type of its own.
+fn content_type(request: &Request) -> Option<&[u8]> {
+    let sent = request.reply.headers_out.find("Content-Type");
+    sent.or(request.resource.content_type.as_ref()).map(|kind| &**kind)
 }
 
 /// An absolute URL on this server for an escaped path (`ap_construct_url`).

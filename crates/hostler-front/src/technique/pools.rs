@@ -138,12 +138,12 @@ impl Engines {
         let indexes = (0..self.plan.all.len()).filter(|index| self.plan.all[*index].key.site == site);
         let all =
             indexes.flat_map(|index| [false, true].map(|one_shot| Which { index, one_shot, group: None }));
-        all.flat_map(|which| self.named_as(shared, which, names)).collect()
+        all.flat_map(|which| self.named_as(shared, &which, names)).collect()
     }
 
     /// The pools among those of these names that this one is, or its groups.
-    fn named_as(&self, shared: &SharedState, which: Which, names: &[String]) -> Vec<Which> {
-        let mark = self.mark(shared, &which);
+    fn named_as(&self, shared: &SharedState, which: &Which, names: &[String]) -> Vec<Which> {
+        let mark = self.mark(shared, which);
         let divided = self.plan.all[which.index].key.engine.groups.is_some();
         let own = names.contains(&mark).then(|| which.clone());
         let groups = names.iter().filter_map(|name| name.strip_prefix(&mark)?.strip_prefix(GROUP));

@@ -257,7 +257,13 @@ fn option(command: &mut Command<'_>, args: &Args) -> Result<(), String> {
         return Ok(());
     }
     match &*name {
-        "disablereuse" => jk.no_reuse = Some(is_set),
+        "disablereuse" if is_set => {
+            command.warn_once(
+                "jk reuse",
+                "DisableReuse has no effect: connections to containers are kept for a minute",
+            );
+        }
+        "disablereuse" => {}
         "rejectunsafeuri" => jk.rejects_unsafe = Some(is_set),
         "forwardlocaladdress" => jk.local_address = Some(is_set),
         // Pieces are never held back, and the size of a key is always told.

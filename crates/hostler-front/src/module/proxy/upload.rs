@@ -98,7 +98,7 @@ impl Upload {
 
     /// All of it again, for another reader: nothing of it has been sent.
     pub(super) fn put_back(self) -> RequestBody {
-        self.body.behind(self.first)
+        self.body.behind(&self.first)
     }
 
     /// Whether there is one.
