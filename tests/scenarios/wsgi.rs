@@ -140,6 +140,15 @@ fn a_process_group_has_its_own_interpreter_paths_and_name() {
 }
 
 #[test]
+fn a_program_can_ask_what_serves_it() {
+    needs_python!();
+    let text = "import mod_wsgi\ndef application(environ, start_response):\n    return say(start_response, \
+                (mod_wsgi.version[0], mod_wsgi.process_group, mod_wsgi.application_group))\n";
+    let config = "WSGIDaemonProcess one threads=1\nWSGIProcessGroup one\nWSGIApplicationGroup two\n";
+    assert_eq!(site(text, config).start().get("/").text(), "(4, 'one', 'two')");
+}
+
+#[test]
 fn an_environment_that_cannot_be_used_is_told_in_one_line() {
     needs_python!();
     let site = site(PID, "WSGIPythonHome @ROOT@/venv\n").dir("venv/bin");

@@ -109,7 +109,9 @@ fn begin(support: &Support, own: &Setup) -> Outcome<()> {
     let path = list(own.python_path.iter().map(String::as_str))?;
     let flags = [own.restrict_signal, own.restrict_stdout, own.restrict_stdin, own.dont_write_bytecode];
     let [signal, stdout, stdin, bytecode] = flags.map(py::truth);
-    support.call(c"begin", &[&path, &signal?, &stdout?, &stdin?, &bytecode?]).map(drop)
+    support.call(c"begin", &[&path, &signal?, &stdout?, &stdin?, &bytecode?])?;
+    let [process, application] = [&own.process_group, &own.application_group].map(|name| py::text(name));
+    support.call(c"present", &[&process?, &application?]).map(drop)
 }
 
 fn preload(support: &Support, own: &Setup) -> Outcome<(bool, Option<Object>)> {

@@ -1,11 +1,12 @@
-//! The part of the engine that is written in Python (`support.py`, `guards.py`).
+//! The part of the engine that is written in Python (`support.py`, and what stands behind it).
 
 use crate::module;
 use crate::py::{self, Object, Outcome, PythonError};
 use pyo3_ffi as ffi;
 use std::ffi::CStr;
 
-const TEXT: &str = concat!(include_str!("support.py"), include_str!("guards.py"), "\0");
+const TEXT: &str =
+    concat!(include_str!("support.py"), include_str!("guards.py"), include_str!("mod_wsgi.py"), "\0");
 
 /// Its module.
 pub(crate) struct Support(Object);
