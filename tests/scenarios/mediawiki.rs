@@ -19,7 +19,7 @@ fn files() -> Option<PathBuf> {
     let is_there = |name: &&str| Path::new("/usr/lib/php/20220829").join(format!("{name}.so")).exists();
     let all = Path::new(PHP).exists()
         && Path::new("/usr/lib/libphp8.2.so").exists()
-        && EXTENSIONS.iter().all(|name| is_there(name));
+        && EXTENSIONS.iter().all(is_there);
     if found.is_none() || !all {
         hostler_tests::untested(
             "MediaWiki, PHP's library or one of its extensions is missing (./setup.sh test)",

@@ -7,7 +7,7 @@ mod client;
 
 use client::*;
 use hostler_gateway::backend::OnAbandon;
-use hostler_gateway::backend::fastcgi::{Keep, Pool, head};
+use hostler_gateway::backend::fastcgi::{Ask, Keep, Pool, head};
 use hostler_gateway::backend::stream::{Event, Work};
 use hostler_gateway::pool::Settings;
 use hostler_gateway::supervisor::connect::Host;
@@ -87,8 +87,8 @@ async fn ask(pool: &Arc<Pool>, path: &str, body: &[u8], wanted: usize) -> Result
     let timeout = Duration::from_secs(10);
     let on_abandon = OnAbandon::TakeBackOrKill(timeout);
     let head = head(variables, !body.is_empty(), Keep::Connection).unwrap();
-    let work =
-        Work { thread: 0, head, has_body: !body.is_empty(), timeout, on_abandon, ask: Keep::Connection };
+    let ask = Ask { keep: Keep::Connection, own: None };
+    let work = Work { thread: 0, head, has_body: !body.is_empty(), timeout, on_abandon, ask };
     let mut exchange = pool.begin(work).await?;
     for piece in body.chunks(100_000) {
         exchange.send(piece);

@@ -96,8 +96,12 @@ fn input_is_streamed_while_output_is_read() {
 #[test]
 fn limits_are_set_and_never_above_what_may_be() {
     let mut site = Site::start();
-    let limits =
-        Limits { cpu: Some((5, 9)), mem: Some((1 << 30, u64::MAX)), nproc: Some((u64::MAX, u64::MAX)) };
+    let limits = Limits {
+        cpu: Some((5, 9)),
+        mem: Some((1 << 30, u64::MAX)),
+        nproc: Some((u64::MAX, u64::MAX)),
+        nice: None,
+    };
     let command = ByteBuf::from("ulimit -St; ulimit -Ht; ulimit -Sv");
     let program = Program::Shell { command, directory: ByteBuf::from("/") };
     let run = Run { id: 5, program, env: vec![], suexec: true, no_new_privs: false, limits };

@@ -143,7 +143,7 @@ impl ClientBody {
 
     /// All of it again, for another reader.
     pub(crate) fn put_back(self) -> RequestBody {
-        self.body.behind(self.ahead.into())
+        self.body.behind(&Vec::from(self.ahead))
     }
 
     /// Whether all of it has been read.
