@@ -177,9 +177,9 @@ mod tests {
         about.id = Some("abc");
         about.remote = None;
         assert_eq!(usual(&about), format!("[cgi:error] [pid 7:tid {tid}] it \"broke\"\\nbadly [id abc]"));
-        let time = line("[%{u}t]%M", &Entry { message: b"", id: None, ..about });
+        let time = line("[%{u}t]%M", &Entry { message: b"m", id: None, ..about });
         assert!(
-            time.contains(".123456 2025]") && time.len() == "[Fri Nov 21 09:00:00.123456 2025]".len(),
+            time.contains(".123456 2025]m") && time.len() == "[Fri Nov 21 09:00:00.123456 2025]m".len(),
             "{time}"
         );
     }

@@ -93,7 +93,7 @@ fn variables_are_put_in_where_both_say_so() {
 fn what_cannot_be_carried_out_stops_the_start() {
     for (text, why) in [
         ("ProxyPass /a", "needs a URL-path and a URL"),
-        ("ProxyPass /a b", "is no URL"),
+        ("ProxyPass /a b", "is not a URL"),
         ("ProxyPass /a http://a/ retry", "is not a parameter"),
         ("ProxyPass /a http://a/ retry=x", "retry"),
         ("ProxyPass /a http://a/ xyzzy=1", "no parameter xyzzy"),

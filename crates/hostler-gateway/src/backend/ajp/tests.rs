@@ -255,13 +255,15 @@ fn a_body_that_nobody_reads_is_not_taken_without_end() {
 #[test]
 fn each_failure_has_its_cause() {
     run(async |_, pool| {
-        for (path, kind, why) in [
-            ("/lie", Kind::ProtocolViolation, "is it AJP?"),
-            ("/again", Kind::ProtocolViolation, "before it has got"),
-            ("/ever", Kind::ProtocolViolation, "asks for ever more"),
-            ("/close", Kind::ConnectionClosed, ""),
+        let (none, chunks) = (BodyAnnouncement::Nothing, BodyAnnouncement::Chunks);
+        for (path, body, kind, why) in [
+            ("/lie", chunks, Kind::ProtocolViolation, "is it AJP?"),
+            ("/again", chunks, Kind::ProtocolViolation, "before it has got"),
+            // Where there is no body each question has its reply at once.
+            ("/ever", none, Kind::ProtocolViolation, "asks for ever more"),
+            ("/close", chunks, Kind::ConnectionClosed, ""),
         ] {
-            let exchange = pool.begin(work(path, BodyAnnouncement::Chunks)).await.unwrap();
+            let exchange = pool.begin(work(path, body)).await.unwrap();
             let error = finish(exchange).await.unwrap_err();
             assert_eq!(error.kind, kind, "{path}");
             assert!(error.to_string().contains(why), "{error}");

@@ -242,6 +242,7 @@ impl<P: Protocol> Open<P> {
                 turn.end(context);
                 return Poll::Pending;
             }
+            let before = self.pending.len();
             let next = P::next(&mut self.answer, &mut self.pending);
             if self.reply() {
                 if self.connection.unsent().is_too_much() {
@@ -256,6 +257,11 @@ impl<P: Protocol> Open<P> {
                 Ok(Some(event)) => {
                     *waiting = None;
                     return Poll::Ready(Ok(event));
+                }
+                // It has asked for something, and said more behind that.
+                Ok(None) if !self.pending.is_empty() && self.pending.len() < before => {
+                    turn.spend(0);
+                    continue;
                 }
                 Ok(None) => {}
                 Err(why) => return Poll::Ready(Err(Error::because(Kind::ProtocolViolation, why))),

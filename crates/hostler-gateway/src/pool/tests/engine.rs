@@ -270,7 +270,8 @@ impl Player {
         if self.is_killed() {
             return self.gone(talk);
         }
-        if !talk.is_abandoned() {
+        let runs_on = verb == "keep" || (verb == "light" && self.is_open(rest));
+        if runs_on || !talk.is_abandoned() {
             self.shared.done.lock().unwrap().push(what.clone());
         }
         say(&mut talk, &FromWorker::Body(what.as_bytes()));
@@ -296,6 +297,7 @@ impl Player {
     fn act(&self, verb: &str, rest: &str, talk: &mut Conversation) -> Option<After> {
         match verb {
             "wait" => self.wait(rest, talk),
+            "keep" => self.wait_regardless(rest),
             "light" | "leave" if !rest.is_empty() => self.wait(rest, talk),
             "jam" => {
                 self.jam();
@@ -371,6 +373,14 @@ impl Player {
     fn gone(&self, talk: Conversation) -> After {
         std::mem::forget(talk);
         After::Exit(Exit::Signal(9))
+    }
+
+    /// Until the gate is open or the worker is killed, whether anybody waits or not.
+    fn wait_regardless(&self, gate: &str) {
+        let mut gates = self.shared.gates.lock().unwrap();
+        while !gates.iter().any(|open| open == gate) && !self.is_over() {
+            gates = self.shared.opened.wait_timeout(gates, TICK).unwrap().0;
+        }
     }
 
     /// Until the gate is open, the worker is killed, or nobody waits any more.

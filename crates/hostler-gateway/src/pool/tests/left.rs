@@ -11,10 +11,22 @@ fn run_on(what: &str) -> Work {
 fn a_request_is_run_to_its_end_without_its_client() {
     run(async || {
         let site = Site::new(exactly(1));
-        drop(site.pool.begin(run_on("wait gate")).await.unwrap());
+        drop(site.pool.begin(run_on("keep gate")).await.unwrap());
         site.engine.open("gate");
         site.ask("next").await.unwrap();
-        assert_eq!(site.engine.done(), ["wait gate", "next"]);
+        assert_eq!(site.engine.done(), ["keep gate", "next"]);
+        assert_eq!(site.engine.shared.forked.load(Relaxed), 1);
+    });
+}
+
+#[test]
+fn whoever_runs_to_its_end_is_told_that_nobody_waits() {
+    run(async || {
+        let site = Site::new(exactly(1));
+        drop(site.pool.begin(run_on("wait for ever")).await.unwrap());
+        // It may stop by itself.
+        site.ask("next").await.unwrap();
+        assert_eq!(site.engine.done(), ["next"]);
         assert_eq!(site.engine.shared.forked.load(Relaxed), 1);
     });
 }
@@ -38,7 +50,7 @@ fn one_that_waits_for_its_turn_keeps_it() {
         let busy = site.ask_later("wait gate");
         site.until_busy(1).await;
         // One is placed behind what runs, the other one waits in the queue.
-        for (at, what) in ["placed", "queued"].into_iter().enumerate() {
+        for (at, what) in ["keep gate"; 2].into_iter().enumerate() {
             let (pool, work) = (site.pool.clone(), run_on(what));
             let waits = tokio::task::spawn_local(async move { pool.begin(work).await.map(drop) });
             site.until("waits", |status| status.queue == at + 1).await;
@@ -49,7 +61,7 @@ fn one_that_waits_for_its_turn_keeps_it() {
         site.engine.open("gate");
         busy.await.unwrap().unwrap();
         site.ask("last").await.unwrap();
-        assert_eq!(site.engine.done(), ["wait gate", "placed", "queued", "last"]);
+        assert_eq!(site.engine.done(), ["wait gate", "keep gate", "keep gate", "last"]);
     });
 }
 
@@ -75,7 +87,7 @@ fn one_that_takes_longer_than_it_may_loses_its_worker() {
     run(async || {
         let site = Site::new(exactly(1));
         let limit = OnAbandon::RunToEnd(Duration::from_millis(50));
-        drop(site.pool.begin(Work { on_abandon: limit, ..work("wait for ever") }).await.unwrap());
+        drop(site.pool.begin(Work { on_abandon: limit, ..work("keep for ever") }).await.unwrap());
         site.ask("next").await.unwrap();
         assert_eq!(site.engine.done(), ["next"]);
         assert_eq!(site.engine.shared.forked.load(Relaxed), 2);
