@@ -86,7 +86,7 @@ fn lines_that_become_long() {
 #[test]
 fn menus_of_image_maps() {
     needs_root!();
-    let base = format!("base http://a.test/{}\n", "b".repeat(8000));
+    let base = format!("base http://a.test/{}/\n", "b".repeat(8000));
     let map = format!("{base}{}", "rect x 0,0\n".repeat(20_000));
     let site = tenants("HostlerRequestBudget 20000").a_file("htdocs/.htaccess", "AddHandler imap-file .map");
     let server = site.a_file("htdocs/a.map", map).start();

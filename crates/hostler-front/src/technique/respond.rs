@@ -13,6 +13,7 @@ use crate::technique::fast::{self, Taken};
 use crate::technique::framed;
 use crate::technique::gathered::{Gathered, Remains};
 use crate::technique::head::{self, Texts};
+use crate::technique::reply::Head;
 use bytes::Bytes;
 use hostler_config::technique::Engine;
 use hostler_gateway::backend::OnAbandon;
@@ -180,7 +181,7 @@ async fn converse(request: &mut Request, mut conversation: Conversation) -> Resu
         });
         match event.await.transpose()? {
             Some(Event::Head(head)) if !has_head => {
-                head.apply(request, false);
+                apply(*head, request);
                 has_head = true;
             }
             Some(Event::Head(_)) => {
@@ -278,5 +279,14 @@ impl Output {
     fn break_off(&mut self, why: String) -> Poll<Option<Result<Bytes, BodyError>>> {
         self.conversation = None;
         Poll::Ready(Some(Err(BodyError::Script(why))))
+    }
+}
+
+/// What rules have said that the answer depends on stands unless the program says it itself.
+fn apply(head: Head, request: &mut Request) {
+    let varies: Vec<Bytes> = request.reply.headers_out.all(b"Vary").cloned().collect();
+    head.apply(request, false);
+    if request.reply.headers_out.find("Vary").is_none() {
+        varies.into_iter().for_each(|value| request.reply.headers_out.add("Vary", value));
     }
 }
