@@ -104,7 +104,7 @@ fn what_cannot_be_carried_out_stops_the_start() {
         ("BalancerMember balancer://x http://a route=", "route"),
         ("BalancerMember balancer://x http://a loadfactor=101", "loadfactor"),
         ("BalancerMember balancer://x http://a status=+Q", "state"),
-        ("BalancerMember http://x http://a", "is no balancer"),
+        ("BalancerMember http://x http://a", "is not a balancer"),
         ("BalancerMember balancer://x balancer://y", "member of another"),
         ("<Proxy *>\nProxySet retry=1\n</Proxy>", "said of no server"),
         ("<Proxy * retry=1>\n</Proxy>", "said of no server"),
