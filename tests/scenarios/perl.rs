@@ -425,3 +425,16 @@ fn pages_include_what_perl_says() {
     assert_eq!(server.get("/page.shtml").text(), "[Hello]");
     assert_eq!(post(&server, "/t/echo", b"posted").text(), "posted");
 }
+
+#[test]
+fn a_note_of_a_program_s_shows_nobody_the_server_s_status() {
+    let server =
+        site("PerlTransHandler 'sub { $_[0]->notes->set($_ => 1) for qw(jk-status JK_WORKER_NAME); -1 }'")
+            .file("htdocs/plain.txt", "a file\n")
+            .start();
+    for url in ["/plain.txt", "/nothing"] {
+        let answer = server.get(url);
+        assert!(!answer.text().contains("Apache Status"), "{}", answer.text());
+    }
+    assert_eq!(server.get("/plain.txt").text(), "a file\n");
+}

@@ -12,6 +12,7 @@ use crate::io::body::Body;
 use crate::log::{self, Severity};
 use crate::module::proxy::{self, Mounted};
 use crate::request::flow::{Flow, Halt, Outcome};
+use crate::request::slots::{Relation, State};
 use crate::request::{Found, Request, expr_host};
 use crate::technique::container::plain;
 use bytes::Bytes;
@@ -28,8 +29,24 @@ const LOG: &str = "jk";
 const WORKER: &str = "JK_WORKER_NAME";
 /// The note of what that is.
 const TYPE: &str = "JK_WORKER_TYPE";
-/// The note of a request for the status page.
-const STATUS: &str = "jk-status";
+
+/// The request is for the status page. Programs can set notes, so this is none.
+#[derive(Clone, Copy)]
+struct StatusPage;
+
+impl State for StatusPage {
+    fn copy(&self) -> Box<dyn State> {
+        Box::new(*self)
+    }
+
+    fn related(&self, _: &Request, _: Relation) -> Option<Box<dyn State>> {
+        None
+    }
+}
+
+fn is_status(request: &Request) -> bool {
+    request.slots.find::<StatusPage>().is_some()
+}
 
 pub(crate) static MODULE: Module = Module {
     hooks: &[
@@ -45,7 +62,7 @@ pub(crate) static MODULE: Module = Module {
             phase: Phase::MapToStorage,
             after: &["perl", "proxy"],
             before: &["servlet", "core"],
-            when: |request| request.notes.contains(STATUS),
+            when: is_status,
             effect: Effect::Decides,
             run: Run::Now(|request| {
                 request.resource.path_info.clear();
@@ -57,7 +74,7 @@ pub(crate) static MODULE: Module = Module {
             phase: Phase::Type,
             after: &["core"],
             before: &["servlet", "perl"],
-            when: |request| request.notes.contains(STATUS),
+            when: is_status,
             effect: Effect::Notes,
             run: Run::Now(show),
         },
@@ -69,7 +86,7 @@ pub(crate) static MODULE: Module = Module {
         settles: false,
         run: |request| Box::pin(by_handler(request)),
     }],
-    ..Module::new("jk", |request| request.notes.contains(STATUS))
+    ..Module::new("jk", is_status)
 };
 
 /// Finds the worker that answers.
@@ -112,7 +129,7 @@ fn answered_by(request: &mut Request, name: &str, plain: Vec<u8>, rule: &Rule) -
     match &worker.kind {
         Kind::Status => {
             request.notes.set(TYPE, "status");
-            request.notes.set(STATUS, "1");
+            request.slots.put(StatusPage);
             request.resource.filename = [b"jk:", &plain[..]].concat();
         }
         Kind::Containers(containers) => {
@@ -208,7 +225,7 @@ async fn by_handler(request: &mut Request) -> Result<Body, Halt> {
         }
     };
     answered_by(request, name, plain, &rule)?;
-    if request.notes.contains(STATUS) {
+    if is_status(request) {
         return Err(refused(request, 500, "a worker of the type status can be mounted only (JkMount)"));
     }
     proxy::answer_mounted(request).await
