@@ -10,9 +10,9 @@ use crate::hook::registry::{AboutUser, Effect, Hook, Later, Module, OfUser, Run}
 use crate::log::{self, Severity};
 use crate::request::flow::{Flow, Halt, Outcome};
 use crate::request::{Request, settings};
+use crate::technique::begin::{self, Begin};
 use crate::technique::conversation::{Conversation, End, Event};
 use crate::technique::head::{self, Texts};
-use crate::technique::pools::Engines;
 use crate::technique::respond::{encoded, fail};
 use bytes::Bytes;
 use hostler_gateway::backend::OnAbandon;
@@ -123,11 +123,10 @@ async fn trip(request: &Request, group: &Group, asked: &Asked<'_>) -> Result<Sai
         on_abandon: OnAbandon::TakeBackOrKill(timeout),
     };
     let group: Arc<str> = group.name().into();
-    let engines = &request.thread.shared.of::<Engines>();
-    let pool = engines.of_group(&request.thread, &request.server, &ENGINE, false, Some(&group))?;
-    let exchange = match pool.try_begin(work) {
-        Ok(exchange) => exchange,
-        Err(work) => pool.begin(work).await?,
+    let exchange = match begin::begin(&request.thread, &request.server, &ENGINE, false, Some(&group), work) {
+        Begin::Now(exchange) => exchange,
+        Begin::Never(refusal) => return Err(refusal),
+        Begin::Later(pool, work) => pool.begin(work).await?,
     };
     answer(request, Conversation::new(exchange, None, &ENGINE, None)).await
 }
