@@ -15,6 +15,7 @@ pub(super) use staple::Staple;
 use crate::log::{self, Severity};
 use crate::request::thread::Thread;
 use hostler_config::Server;
+use hostler_gateway::lookup::Asker;
 use std::rc::Rc;
 use std::sync::Arc;
 use tokio::sync::Semaphore;
@@ -24,12 +25,12 @@ const AT_ONCE: usize = 8;
 
 /// Begins all tasks; for one thread of the front.
 pub(crate) fn begin(thread: &Rc<Thread>) {
-    let turns = Rc::new(Semaphore::new(AT_ONCE));
+    let (turns, asker) = (Rc::new(Semaphore::new(AT_ONCE)), Asker::new(AT_ONCE));
     for (id, made) in thread.shared.of::<super::Hosts>().staples() {
         let Some(server) = thread.shared.config.servers.get(*id as usize).cloned() else { continue };
         match made {
             Ok(staple) => {
-                let keeping = keep(thread.clone(), server, staple.clone(), turns.clone());
+                let keeping = keep(thread.clone(), server, staple.clone(), turns.clone(), asker.clone());
                 tokio::task::spawn_local(keeping);
             }
             Err(why) => log::of_server(
@@ -44,14 +45,20 @@ pub(crate) fn begin(thread: &Rc<Thread>) {
 }
 
 /// Asks again and again, as long as this front serves.
-async fn keep(thread: Rc<Thread>, server: Arc<Server>, staple: Arc<Staple>, turns: Rc<Semaphore>) {
+async fn keep(
+    thread: Rc<Thread>,
+    server: Arc<Server>,
+    staple: Arc<Staple>,
+    turns: Rc<Semaphore>,
+    asker: Asker,
+) {
     let mut drain = thread.shared.drain.clone();
     loop {
         let asked = tokio::select! {
             _ = drain.wait_for(|drains| *drains) => return,
             asked = async {
                 let _turn = turns.acquire().await;
-                ask::ask(&staple).await
+                ask::ask(&staple, &asker).await
             } => asked,
         };
         let (pause, complaint) = staple.take(asked);

@@ -3,13 +3,13 @@
 use super::Staple;
 use bytes::Bytes;
 use hostler_gateway::backend::http::{Event, RequestFacts, Sending};
+use hostler_gateway::lookup::{self, Asker};
 use hostler_gateway::upstream::{Connection, Exchange, Request, in_turn};
 use hostler_http1::answer::Limits;
 use hostler_ocsp::{ANSWER_TYPE, QUESTION_TYPE};
 use std::future::poll_fn;
-use std::net::SocketAddr;
 use std::time::Duration;
-use tokio::net::{TcpStream, lookup_host};
+use tokio::net::TcpStream;
 
 /// Longest answer, in bytes.
 const LONGEST: usize = 64 << 10;
@@ -50,14 +50,19 @@ impl Responder {
 ///
 /// # Errors
 /// Why it says nothing.
-pub(super) async fn ask(staple: &Staple) -> Result<Vec<u8>, String> {
+pub(super) async fn ask(staple: &Staple, asker: &Asker) -> Result<Vec<u8>, String> {
     let limit = staple.patience();
-    let answered = tokio::time::timeout(limit, exchange(staple.at(), staple.question(), limit)).await;
+    let answered = tokio::time::timeout(limit, exchange(staple.at(), asker, staple.question(), limit)).await;
     answered.unwrap_or_else(|_| Err(format!("no answer within {limit:?}")))
 }
 
-async fn exchange(responder: &Responder, question: Vec<u8>, timeout: Duration) -> Result<Vec<u8>, String> {
-    let connection = connect(responder).await?;
+async fn exchange(
+    responder: &Responder,
+    asker: &Asker,
+    question: Vec<u8>,
+    timeout: Duration,
+) -> Result<Vec<u8>, String> {
+    let connection = connect(responder, asker).await?;
     let (path, host, length) = (&responder.path, &responder.authority, question.len());
     let head = format!(
         "POST {path} HTTP/1.0\r\nHost: {host}\r\nContent-Type: {QUESTION_TYPE}\r\nContent-Length: {length}\r\n\
@@ -95,10 +100,10 @@ async fn exchange(responder: &Responder, question: Vec<u8>, timeout: Duration) -
     }
 }
 
-async fn connect(responder: &Responder) -> Result<Connection, String> {
-    let found = lookup_host((responder.host.as_str(), responder.port)).await;
-    let addresses: Vec<SocketAddr> =
-        found.map_err(|error| format!("its name has no address: {error}"))?.collect();
+async fn connect(responder: &Responder, asker: &Asker) -> Result<Connection, String> {
+    let leave = asker.leave().await.ok_or("the resolver can't be asked")?;
+    let found = lookup::addresses(leave, &responder.host, responder.port).await;
+    let addresses = found.map_err(|error| format!("its name has no address: {error}"))?;
     let mut last = "its name has no address".to_owned();
     for address in in_turn(&addresses) {
         match TcpStream::connect(address).await {
