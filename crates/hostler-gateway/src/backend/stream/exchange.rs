@@ -24,6 +24,10 @@ use tokio::time::Instant;
 const CAUSE: Duration = Duration::from_millis(200);
 const LOOK: Duration = Duration::from_millis(5);
 
+/// Connections without a request before this one that may be found closed before anything is said. A program that was
+/// just ending closes one; one that closes them all is told the request all the same, and has failed.
+const MOST_CLOSED: u32 = 1;
+
 /// The conversation. To be polled by one task, and read to its end.
 ///
 /// Dropped before that, the request is abandoned ([`OnAbandon`](crate::backend::OnAbandon)): its connection serves
@@ -64,6 +68,7 @@ impl<P: Protocol> Pool<P> {
     /// [`Kind::System`].
     pub async fn begin(self: &Arc<Self>, mut work: Work<P::Ask>) -> Result<Exchange<P>, Error> {
         let since = std::time::Instant::now();
+        let mut closed = 0;
         loop {
             let begun = match self.take_idle(work) {
                 Ok(begun) => begun,
@@ -74,20 +79,25 @@ impl<P: Protocol> Pool<P> {
                     self.wait(work, since).await.inspect_err(|error| self.counters.failed(error.kind))?
                 }
             };
-            match Exchange::open(begun)? {
+            let is_new = !begun.worker.seat.was_used();
+            match Exchange::open(begun, is_new && closed == MOST_CLOSED)? {
                 Ok(exchange) => return Ok(exchange),
                 Err(again) => work = again,
             }
+            closed += u32::from(is_new);
         }
     }
 }
 
 impl<P: Protocol> Exchange<P> {
     /// Begins to speak. The inner error: the connection was closed while it was idle, and the request is to get another
-    /// one.
-    fn open(mut begun: RunningRequest<Streams<P>>) -> Result<Result<Self, Work<P::Ask>>, Error> {
+    /// one, unless this is its last.
+    fn open(
+        mut begun: RunningRequest<Streams<P>>,
+        is_last: bool,
+    ) -> Result<Result<Self, Work<P::Ask>>, Error> {
         let Some(mut taken) = begun.place.take() else { return Err(Error::new(Kind::System)) };
-        if !taken.socket.as_ref().is_some_and(Socket::is_silent) {
+        if taken.socket.as_ref().is_none_or(|socket| !is_last && !socket.is_silent()) {
             taken.socket = None;
             let exits = taken.give_back();
             begun.pool.finished(begun.worker.id, begun.index, exits);
