@@ -301,3 +301,32 @@ fn a_websocket_goes_over_a_stream_of_http_2() {
         );
     }
 }
+
+/// Who only sends, and looks at nothing, learns from that that the client has gone; others are served meanwhile.
+#[test]
+fn who_sends_without_end_holds_up_nobody_when_the_client_has_gone() {
+    needs_python!();
+    let text = r#"
+async def app(scope, receive, send):
+    if scope["path"] == "/other":
+        return await say(send, "here")
+    if scope["type"] == "websocket":
+        await send({"type": "websocket.accept"})
+        while True:
+            await send({"type": "websocket.send", "bytes": bytes(65536)})
+    await send({"type": "http.response.start", "status": 200})
+    while True:
+        await send({"type": "http.response.body", "body": bytes(65536), "more_body": True})
+"#;
+    let server = site(text, "").start();
+    for asked in [handshake("/talk", ""), "GET /talk HTTP/1.1\r\nHost: a\r\n\r\n".to_owned()] {
+        for _ in 0..3 {
+            let mut connection = server.connect();
+            connection.send(asked.as_bytes());
+            assert!((0..500_000).all(|_| connection.byte().is_some()));
+            drop(connection);
+            assert_eq!(server.get("/other").text(), "here");
+        }
+    }
+    assert!(!server.error_log().contains("raised exception"), "{}", server.error_log());
+}

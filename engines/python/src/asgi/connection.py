@@ -89,6 +89,9 @@ class Connection(asyncio.Protocol):
         """Waits until the client has taken most of what was said."""
         if self._room is not None:
             await asyncio.shield(self._room)
+        elif self.transport.is_closing():
+            # Who does nothing but send would hold up the loop, which is about to say that nobody is there.
+            await asyncio.sleep(0)
 
     def pause_writing(self):
         if self._room is None:
