@@ -11,6 +11,10 @@ use hostler_http1::head::{HTTP_09, HTTP_11, Version};
 use hostler_http1::response::{Connection, connection, field};
 use std::future::poll_fn;
 use std::rc::Rc;
+use std::time::{Duration, Instant};
+
+/// How long an answer that is made as it is sent, to a client that reads as fast, goes on before others have their turn.
+const TURN: Duration = Duration::from_millis(1);
 
 /// An answer ready to be written.
 pub(crate) struct Outgoing<'a> {
@@ -164,7 +168,12 @@ async fn send_stream(
     let mut text = head;
     let mut left = declared;
     wire.watch.is_strict.set(stream.ends_with_client());
+    let mut since = Instant::now();
     loop {
+        if since.elapsed() > TURN {
+            tokio::task::yield_now().await;
+            since = Instant::now();
+        }
         let next = wire.while_there(poll_fn(|cx| stream.poll_chunk(cx))).await;
         let chunk: Option<Bytes> = match next.ok_or(Ended::Gone)?.transpose() {
             Ok(chunk) => chunk,

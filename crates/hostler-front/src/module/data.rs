@@ -1,13 +1,15 @@
 //! `DATA` (mod_data): an answer as a `data:` URL (RFC 2397), its bytes in base 64.
 
 use crate::hook::registry::{Module, Name, Output};
-use crate::io::body::{Body, BodyError, BodyStream};
+use crate::io::body::{Body, BodyStream};
+use crate::io::through::Through;
+use crate::limits::pieces::Pieces;
 use crate::request::{Origin, Request};
 use crate::values::text;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
-use std::task::{Context, Poll, ready};
+use std::task::Context;
 
 pub(crate) static MODULE: Module = Module {
     outputs: &[Output {
@@ -34,13 +36,33 @@ fn changed(request: &mut Request, body: Body) -> Body {
         }
         None => request.reply.headers_out.unset("Content-Length"),
     }
-    Body::Stream(Box::new(Base64Stream {
-        source: body.into_stream(),
-        start: Some(start),
-        piece: Bytes::new(),
-        rest: Vec::new(),
-        ended: false,
-    }))
+    encoded(request, body.into_stream(), start)
+}
+
+/// A body on its way through the encoding.
+fn encoded(request: &Request, mut source: Box<dyn BodyStream>, start: Vec<u8>) -> Body {
+    let mut encoder = Encoder { start, rest: Vec::new() };
+    let mut pieces =
+        Pieces::new(request, TURN, Bytes::new(), move |piece, last| Ok(encoder.encode(piece, last)));
+    Body::Stream(Box::new(Through(move |cx: &mut Context<'_>| pieces.poll(cx, |cx| source.poll_chunk(cx)))))
+}
+
+struct Encoder {
+    /// What stands before the first bytes.
+    start: Vec<u8>,
+    /// Bytes that are not three yet.
+    rest: Vec<u8>,
+}
+
+impl Encoder {
+    fn encode(&mut self, piece: &[u8], last: bool) -> Vec<u8> {
+        self.rest.extend_from_slice(piece);
+        let whole = if last { self.rest.len() } else { self.rest.len() / 3 * 3 };
+        let mut out = std::mem::take(&mut self.start);
+        out.extend_from_slice(STANDARD.encode(&self.rest[..whole]).as_bytes());
+        self.rest.drain(..whole);
+        out
+    }
 }
 
 /// What stands before the bytes: the type and its first parameter.
@@ -53,69 +75,17 @@ fn start(kind: &[u8]) -> Vec<u8> {
 /// Bytes that are encoded at a time: filters can stand behind each other, and each makes a third more of what it is given.
 const TURN: usize = 24 << 10;
 
-/// A body on its way through the encoding.
-struct Base64Stream {
-    source: Box<dyn BodyStream>,
-    start: Option<Vec<u8>>,
-    /// What has come and is not encoded yet.
-    piece: Bytes,
-    /// Bytes that are not three yet.
-    rest: Vec<u8>,
-    ended: bool,
-}
-
-impl BodyStream for Base64Stream {
-    fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, BodyError>>> {
-        if let Some(start) = self.start.take() {
-            return Poll::Ready(Some(Ok(start.into())));
-        }
-        while !self.ended {
-            if !self.piece.is_empty() {
-                self.rest.extend_from_slice(&self.piece.split_to(self.piece.len().min(TURN)));
-                let whole = self.rest.len() / 3 * 3;
-                if whole > 0 {
-                    let encoded = STANDARD.encode(&self.rest[..whole]);
-                    self.rest.drain(..whole);
-                    return Poll::Ready(Some(Ok(encoded.into())));
-                }
-                continue;
-            }
-            match ready!(self.source.poll_chunk(cx)) {
-                Some(Ok(piece)) => self.piece = piece,
-                Some(Err(error)) => return Poll::Ready(Some(Err(error))),
-                None => {
-                    self.ended = true;
-                    if !self.rest.is_empty() {
-                        return Poll::Ready(Some(Ok(STANDARD.encode(&self.rest).into())));
-                    }
-                }
-            }
-        }
-        Poll::Ready(None)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[tokio::test]
-    async fn pieces_of_any_size_make_one_text() {
+    #[test]
+    fn pieces_of_any_size_make_one_text() {
         for size in 1..7 {
             let all: Vec<u8> = (0..20).collect();
-            let pieces = all.chunks(size).map(|piece| crate::io::body::Segment::Bytes(piece.to_vec().into()));
-            let source = Body::Segments(pieces.collect()).into_stream();
-            let mut encoded = Base64Stream {
-                source,
-                start: Some(start(b"text/html; charset=x")),
-                piece: Bytes::new(),
-                rest: Vec::new(),
-                ended: false,
-            };
-            let mut out = Vec::new();
-            while let Some(piece) = std::future::poll_fn(|cx| encoded.poll_chunk(cx)).await {
-                out.extend_from_slice(&piece.unwrap());
-            }
+            let mut encoder = Encoder { start: start(b"text/html; charset=x"), rest: Vec::new() };
+            let mut out: Vec<u8> = all.chunks(size).flat_map(|piece| encoder.encode(piece, false)).collect();
+            out.extend(encoder.encode(b"", true));
             let text = String::from_utf8(out).unwrap();
             assert_eq!(text, format!("data:text/html;charset=x;base64,{}", STANDARD.encode(&all)));
         }
