@@ -31,6 +31,7 @@ mod proxy_secure;
 mod proxy_websocket;
 mod psgi;
 mod readme;
+mod remembered;
 mod rewriting;
 mod rewriting_maps;
 mod serve;

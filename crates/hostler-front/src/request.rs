@@ -29,10 +29,13 @@ use crate::io::body::RequestBody;
 use crate::request::connection::Peer;
 use crate::request::slots::Slots;
 use crate::request::thread::Thread;
+use crate::site::files::Site;
 use crate::values::table::Table;
 use bytes::Bytes;
 use hostler_config::Server;
 use hostler_http1::head::{self, Head};
+use hostler_wire::plan::SiteId;
+use std::cell::Cell;
 use std::rc::{Rc, Weak};
 use std::sync::Arc;
 
@@ -88,8 +91,8 @@ pub(crate) struct Request {
     pub(crate) lasting: bool,
     /// What modules have looked at that differs between clients.
     pub(crate) looks: looks::Looks,
-    /// The site's epoch when the request began.
-    pub(crate) epoch: u64,
+    /// The site whose files were looked at, and its epoch when the first of them was.
+    pub(crate) epoch: Cell<Option<(SiteId, u64)>>,
 
     /// The request that was redirected to this one.
     pub(crate) prev: Option<Box<Request>>,
@@ -168,12 +171,26 @@ impl Request {
             is_typed: false,
             lasting: true,
             looks: looks::Looks::NOTHING,
-            epoch: 0,
+            epoch: Cell::default(),
             prev: None,
             redirects: 0,
             main: None,
             next: None,
         }
+    }
+
+    /// The request's site, where a file is to be looked at: what is found there holds for the site's epoch of now, at most.
+    pub(crate) fn site(&self) -> Rc<Site> {
+        let site = self.thread.site(&self.server);
+        if self.epoch.get().is_none() {
+            self.epoch.set(Some((site.id, site.epoch())));
+        }
+        site
+    }
+
+    /// Whether all files that were looked at are this site's, and it has had this epoch since.
+    pub(crate) fn holds_for(&self, site: &Site, epoch: u64) -> bool {
+        self.epoch.get().is_none_or(|looked_at| looked_at == (site.id, epoch))
     }
 
     /// Sets path and query from an already escaped local target.

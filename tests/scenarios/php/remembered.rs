@@ -43,6 +43,26 @@ fn what_is_remembered_of_a_url_is_nobody_s_own() {
     assert_eq!(server.get("/a.php?q=1").status, 403);
 }
 
+/// Rules of BrowserMatch are about a class of clients: what is remembered is remembered for that class.
+#[test]
+fn what_is_said_of_a_browser_is_told_of_no_other() {
+    needs_php!();
+    let server =
+        site(&[("a.php", "<?php echo $_SERVER['ODD'] ?? '-';")]).config("BrowserMatch Odd ODD=odd\n").start();
+    let ask = |agent: &str| {
+        let head =
+            format!("GET /a.php HTTP/1.1\r\nHost: a\r\nUser-Agent: {agent}\r\nConnection: close\r\n\r\n");
+        server.request(head.as_bytes()).text()
+    };
+    // Each of the front's threads has a memory of its own.
+    for _ in 0..10 {
+        assert_eq!(
+            (ask("x"), ask("Odd"), ask("Odd"), ask("x")),
+            ("-".into(), "odd".into(), "odd".into(), "-".into())
+        );
+    }
+}
+
 #[test]
 fn answers_that_are_not_plain_go_the_long_way_in_mid_conversation() {
     needs_php!();

@@ -185,10 +185,12 @@ impl Server {
         self.balancers.iter().rfind(|balancer| balancer.name.eq_ignore_ascii_case(name))
     }
 
-    /// What lines say about the server of a URL: of several that it begins with, the longest.
+    /// What lines say about the server of a URL with this path: of several that it begins with, the longest.
     #[must_use]
-    pub fn worker(&self, url: &url::Url) -> Option<&Arc<Worker>> {
-        let of = |worker: &&Arc<Worker>| url.begins_with(&worker.url);
+    pub fn worker(&self, url: &url::Url, path: &[u8]) -> Option<&Arc<Worker>> {
+        let of = |worker: &&Arc<Worker>| {
+            url.has_server_of(&worker.url) && path.starts_with(worker.url.path.as_bytes())
+        };
         self.workers.iter().filter(of).max_by_key(|worker| worker.url.path.len())
     }
 }

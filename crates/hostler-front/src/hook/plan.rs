@@ -107,7 +107,15 @@ impl Plan {
         self.modules.iter().any(|module| module.name != but && (module.has_say)(request))
     }
 
-    /// The same, of modules that ask programs of the site's.
+    /// The same, where only the phases before the handler are passed over.
+    pub(crate) fn another_has_say_before_handler(&self, but: &str, request: &Request) -> bool {
+        self.modules.iter().filter(|module| module.name != but && !module.hooks.is_empty()).any(|module| {
+            let has_say = module.has_say_before_handler.unwrap_or(module.has_say);
+            has_say(request)
+        })
+    }
+
+    /// The same as [`Self::another_has_say`], of modules that ask programs of the site's.
     pub(crate) fn a_program_has_say(&self, request: &Request) -> bool {
         self.modules.iter().any(|module| module.asks_programs && (module.has_say)(request))
     }

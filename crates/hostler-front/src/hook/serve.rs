@@ -3,7 +3,7 @@
 
 use crate::hook::plan::plan;
 use crate::hook::reply::Reply;
-use crate::hook::{error, follow, host, walk};
+use crate::hook::{error, follow, handler, host, walk};
 use crate::io::body::Body;
 use crate::limits::budget;
 use crate::log::{self, Severity};
@@ -129,6 +129,15 @@ pub(crate) async fn serve_from(
         complete(request, first).await
     };
     budget::within(&thread, &budget, served).await
+}
+
+/// Answers a client's request whose phases before the handler are known.
+pub(crate) async fn serve_handler(request: Request) -> Reply {
+    serve_from(request, async |request| {
+        within_bounds(request)?;
+        handler::invoke(request).await
+    })
+    .await
 }
 
 /// Follows redirects and errors until there is an answer.

@@ -9,12 +9,14 @@ use super::send::Outgoing;
 use super::tunnel;
 use super::wire::Wire;
 use crate::hook::reply::Reply;
+use crate::hook::serve;
 use crate::io::body::{Body, RequestBody};
 use crate::io::scratch::with_scratch;
 use crate::io::sent::Ended;
 use crate::io::sent::Sent;
 use crate::io::stream::Io;
 use crate::memory::answers::{self, Fast};
+use crate::memory::handlers;
 use crate::memory::urls::{self, How};
 use crate::request::Request;
 use crate::request::connection::Peer;
@@ -36,8 +38,8 @@ enum Next {
     Answered(Fast),
     /// Given to a worker on the spot.
     Begun(Box<FastRequest>),
-    /// A head for the whole way.
-    Head(Bytes, Head),
+    /// A head for the whole way, or for the handler, if it is known what the phases before that come to.
+    Head(Bytes, Head, Option<Rc<Request>>),
     Bad(HeadError, Bytes),
     /// Its address asks too often; when it may again.
     TooMany(Bytes, Duration),
@@ -66,13 +68,15 @@ pub(crate) async fn serve(thread: Rc<Thread>, io: Io, peer: Rc<Peer>) {
                 fast.after
             }
             Next::Begun(begun) => worker(&thread, &wire, &peer, begun).await,
-            Next::Head(buffer, head) => Box::pin(answer(&thread, &wire, &peer, buffer, head)).await,
+            Next::Head(buffer, head, earlier) => {
+                Box::pin(answer(&thread, &wire, &peer, (buffer, head), earlier)).await
+            }
             Next::Bad(error, buffer) => {
                 Box::pin(refuse(&thread, &wire, &peer, error.status(), &error.to_string(), buffer)).await;
                 After::Linger
             }
             Next::TooMany(buffer, wait) => {
-                let reply = crate::hook::serve::too_many(&thread, &peer, wait, &buffer);
+                let reply = serve::too_many(&thread, &peer, wait, &buffer);
                 Box::pin(turn_away(&thread, &wire, reply, buffer.len())).await;
                 After::Linger
             }
@@ -188,7 +192,7 @@ fn examine(
             } else if let Some(next) = known_already(thread, peer, &head, buffer) {
                 next
             } else {
-                Next::Head(Bytes::copy_from_slice(&buffer[..head.length]), head)
+                Next::Head(Bytes::copy_from_slice(&buffer[..head.length]), head, None)
             }
         }
     };
@@ -203,11 +207,21 @@ fn known_already(thread: &Rc<Thread>, peer: &Peer, head: &Head, buffer: &[u8]) -
         How::Worker(_) => {
             fast::begin(thread, peer, (head, buffer), &url, &asked).map(|begun| Next::Begun(Box::new(begun)))
         }
+        How::Handler(earlier) => {
+            let buffer = Bytes::copy_from_slice(&buffer[..head.length]);
+            Some(Next::Head(buffer, head.clone(), Some(earlier.clone())))
+        }
     }
 }
 
-/// Answers a request by the whole way of phases.
-async fn answer(thread: &Rc<Thread>, wire: &Rc<Wire>, peer: &Rc<Peer>, buffer: Bytes, head: Head) -> After {
+/// Answers a request by the whole way of phases, or what is left of it where they are known.
+async fn answer(
+    thread: &Rc<Thread>,
+    wire: &Rc<Wire>,
+    peer: &Rc<Peer>,
+    (buffer, head): (Bytes, Head),
+    earlier: Option<Rc<Request>>,
+) -> After {
     let (framing, both) = match hostler_http1::framing::framing(&head, &buffer) {
         Ok(framing) => framing,
         Err(error) => {
@@ -221,7 +235,10 @@ async fn answer(thread: &Rc<Thread>, wire: &Rc<Wire>, peer: &Rc<Peer>, buffer: B
     let body =
         if framing == Framing::None { RequestBody::Empty } else { RequestBody::Incoming(incoming.clone()) };
     let wish = hostler_http1::framing::keep_alive(&head, &buffer);
-    let mut request = Request::from_http1(thread, peer, &buffer, &head, body);
+    let mut request = match &earlier {
+        Some(earlier) => handlers::resumed(thread, peer, (&buffer, &head), earlier),
+        None => Request::from_http1(thread, peer, &buffer, &head, body),
+    };
     let trailers = head.version >= head::HTTP_11
         && head.field(&buffer, "te").is_some_and(|te| has_token(te, b"trailers"));
     if head.version >= head::HTTP_11 {
@@ -229,19 +246,25 @@ async fn answer(thread: &Rc<Thread>, wire: &Rc<Wire>, peer: &Rc<Peer>, buffer: B
         request.reply.early = Some(told);
     }
     wire.watch.start(head.version < head::HTTP_10 || framing != Framing::None);
-    let Some(reply) = wire.while_there(crate::hook::serve::serve(thread, request)).await else {
+    let serving = async {
+        match earlier {
+            Some(_) => serve::serve_handler(request).await,
+            None => serve::serve(thread, request).await,
+        }
+    };
+    let Some(reply) = wire.while_there(serving).await else {
         let received = head.length as u64 + incoming.borrow().received;
         abandoned(thread, peer, &buffer, &head, received).await;
         return After::Linger;
     };
-    answers::remember(thread, &head, &buffer, &reply);
+    answers::remember(&head, &buffer, &reply);
     deliver(thread, wire, peer, Wishes { head: &head, wish, both, expect, trailers, incoming }, reply).await
 }
 
 /// The client has gone before there was an answer.
 async fn abandoned(thread: &Rc<Thread>, peer: &Rc<Peer>, buffer: &Bytes, head: &Head, received: u64) {
     let request = Request::from_http1(thread, peer, buffer, head, RequestBody::Empty);
-    let reply = crate::hook::serve::abandoned(request).await;
+    let reply = serve::abandoned(request).await;
     reply.finish(thread, Sent::default(), &Err(Ended::Gone), received, false);
 }
 
@@ -360,7 +383,7 @@ async fn refuse(
     why: &str,
     buffer: Bytes,
 ) {
-    let reply = crate::hook::serve::refuse(thread, peer, status, why, &buffer);
+    let reply = serve::refuse(thread, peer, status, why, &buffer);
     turn_away(thread, wire, reply, buffer.len()).await;
 }
 

@@ -1,7 +1,6 @@
 //! Answers from memory: a request for a file whose whole way through the phases is known, and depends on nothing but host,
 //! path and the codings that the client takes, is answered without a task, a wait or a system call of its own.
 
-use super::agents;
 use super::urls::{self, Asked, How, KnownUrl};
 use crate::hook::reply::Reply;
 use crate::io::body::Body;
@@ -20,21 +19,16 @@ use smallvec::SmallVec;
 use std::rc::Rc;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-/// Classes of clients whose answers are remembered for one URL; others' are made each time.
+/// Sets of codings whose answers are remembered for one URL; others' are made each time.
 const MOST: usize = 64;
 
-/// What tells clients apart that may get different answers.
+/// Which codings a client takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Class {
-    codings: u8,
-    agent: u16,
-}
+struct Class(u8);
 
 impl Class {
-    /// `None`: the client has none.
-    fn of(thread: &Thread, asked: &Asked<'_>) -> Option<Self> {
-        let agent = agents::class(thread, asked.agent)?;
-        Some(Self { codings: asked.codings.map_or(0, codings::class), agent })
+    fn of(asked: &Asked<'_>) -> Self {
+        Self(asked.codings.map_or(0, codings::class))
     }
 }
 
@@ -107,7 +101,7 @@ pub(crate) fn answer(
     if head.version != HTTP_11 || !asked.is_plain || urls::split(head.target.of(buffer)).1.is_some() {
         return None;
     }
-    let answer = answers.find(Class::of(thread, asked)?)?.clone();
+    let answer = answers.find(Class::of(asked))?.clone();
     let traffic = &thread.shared.traffic;
     let busy = traffic.enter(url.site.id, &url.server)?;
     traffic.may_ask(url.site.id, &url.server).ok()?;
@@ -151,14 +145,14 @@ pub(crate) fn log(thread: &Thread, peer: &Peer, fast: &Fast, whole: bool) {
 }
 
 /// Remembers the answer that the whole way has made, if it would be the same for everybody.
-pub(crate) fn remember(thread: &Thread, head: &Head, buffer: &[u8], reply: &Reply) {
+pub(crate) fn remember(head: &Head, buffer: &[u8], reply: &Reply) {
     let request = &reply.request;
     let Body::Bytes(body) = &reply.body else { return };
     if reply.status != 200 || reply.raw || reply.close || reply.head_only || !is_same_for_all(request) {
         return;
     }
     let Some(asked) = Asked::of(head, buffer).filter(|asked| asked.is_plain) else { return };
-    let Some(class) = Class::of(thread, &asked) else { return };
+    let class = Class::of(&asked);
     let Some(facts) = access_log::Facts::of(request) else { return };
     let mut lines = Vec::new();
     for (name, value) in reply.headers.iter().filter(|(name, _)| !name.eq_ignore_ascii_case(b"date")) {

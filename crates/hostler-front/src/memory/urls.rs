@@ -4,6 +4,7 @@
 //! Whether something may be remembered is decided here ([`is_same_for_all`]), by what modules have noted that they look at
 //! ([`crate::request::looks`]), and by what they have a say in; nobody keeps a list of modules.
 
+use super::agents;
 use super::answers::Answers;
 use crate::hook::plan::plan;
 use crate::request::connection::Peer;
@@ -36,6 +37,8 @@ pub(crate) enum How {
     Stored(Answers),
     /// By a worker; how it is asked is its technique's business.
     Worker(Rc<dyn Any>),
+    /// By a handler that sees each request itself; this is one, as the phases before the handler left it.
+    Handler(Rc<Request>),
 }
 
 /// A URL.
@@ -117,10 +120,11 @@ pub(crate) fn split(target: &[u8]) -> (&[u8], Option<&[u8]>) {
     }
 }
 
-/// Address, name of the handshake, host and path; none of the latter has a space.
-fn write_key(key: &mut Vec<u8>, peer: &Peer, host: &[u8], path: &[u8]) {
+/// Address, class of client, name of the handshake, host and path; none of the latter has a space.
+fn write_key(key: &mut Vec<u8>, peer: &Peer, class: u16, host: &[u8], path: &[u8]) {
     key.clear();
     key.extend_from_slice(&(Arc::as_ptr(&peer.hosts) as usize).to_ne_bytes());
+    key.extend_from_slice(&class.to_ne_bytes());
     // What was right for a handshake for one name need not be for another (421 Misdirected Request).
     if let Some(name) = peer.tls.as_ref().and_then(|tls| tls.server_name.as_deref()) {
         key.extend_from_slice(name.as_bytes());
@@ -148,32 +152,61 @@ pub(crate) fn find<'a>(
         return None;
     }
     let asked = Asked::of(head, buffer)?;
-    Some((urls.find(peer, asked.host, split(head.target.of(buffer)).0)?, asked))
+    let class = agents::class(thread, asked.agent)?;
+    Some((urls.find(peer, class, asked.host, split(head.target.of(buffer)).0)?, asked))
 }
 
 /// Remembers how requests for this one's URL are answered; `size`: of it, in bytes.
 pub(crate) fn remember(request: &Request, how: How, size: usize) {
     let (thread, peer) = (&request.thread, &request.client.peer);
     let Some(host) = request.target.headers_in.find("Host") else { return };
+    let Some(class) = class(request) else { return };
     let site = thread.site(&request.server);
-    if site.epoch() != request.epoch {
+    let epoch = site.epoch();
+    if !request.holds_for(&site, epoch) {
         return;
     }
     let path = split(&request.client.target).0;
     let url = KnownUrl {
         site,
-        epoch: request.epoch,
+        epoch,
         server: request.server.clone(),
         how,
         _hosts: peer.hosts.clone(),
         size: size + host.len() + path.len() + size_of::<KnownUrl>(),
     };
-    thread.of::<RefCell<UrlCache>>().borrow_mut().insert(peer, host, path, url);
+    thread.of::<RefCell<UrlCache>>().borrow_mut().insert(peer, class, host, path, url);
+}
+
+/// Whether how requests for this one's URL are answered is known.
+pub(crate) fn is_known(request: &Request) -> bool {
+    let (thread, peer) = (&request.thread, &request.client.peer);
+    let Some((host, class)) = request.target.headers_in.find("Host").zip(class(request)) else {
+        return false;
+    };
+    let path = split(&request.client.target).0;
+    thread.of::<RefCell<UrlCache>>().borrow_mut().find(peer, class, host, path).is_some()
+}
+
+/// The class of the request's client.
+fn class(request: &Request) -> Option<u16> {
+    agents::class(&request.thread, request.header("User-Agent").unwrap_or_default())
+}
+
+/// The request as it is kept for others: as the phases left it, without what is its client's alone.
+pub(crate) fn kept(request: &Request) -> Request {
+    let mut kept = request.clone();
+    kept.target.headers_in.clear();
+    kept.target.repeated_in.clear();
+    kept.target.args = None;
+    // It is over: its site is not at it for as long as it is remembered.
+    kept.busy = None;
+    kept
 }
 
 impl UrlCache {
-    fn find(&mut self, peer: &Peer, host: &[u8], path: &[u8]) -> Option<Rc<KnownUrl>> {
-        write_key(&mut self.key, peer, host, path);
+    fn find(&mut self, peer: &Peer, class: u16, host: &[u8], path: &[u8]) -> Option<Rc<KnownUrl>> {
+        write_key(&mut self.key, peer, class, host, path);
         let url = self.known.get(self.key.as_slice())?;
         if url.epoch == url.site.epoch() {
             return Some(url.clone());
@@ -183,11 +216,11 @@ impl UrlCache {
         None
     }
 
-    fn insert(&mut self, peer: &Peer, host: &[u8], path: &[u8], mut url: KnownUrl) {
+    fn insert(&mut self, peer: &Peer, class: u16, host: &[u8], path: &[u8], mut url: KnownUrl) {
         if self.known.len() >= MOST || self.bytes >= MOST_BYTES {
             self.make_room();
         }
-        write_key(&mut self.key, peer, host, path);
+        write_key(&mut self.key, peer, class, host, path);
         if let Some(before) = self.known.remove(self.key.as_slice()) {
             self.forget(&before);
             url.join(&before);
@@ -235,9 +268,18 @@ impl KnownUrl {
     }
 }
 
-/// Whether every `GET` for the request's URL comes to the same before its handler, though clients differ in `these`; `but`:
-/// the module whose program answers, and sees each request itself.
+/// Whether every `GET` for the request's URL comes to the same before its handler and after it, though clients differ in
+/// `these`; `but`: the module whose program answers, and sees each request itself.
 pub(crate) fn is_same_for_all(request: &Request, these: Looks, but: &str) -> bool {
+    is_alike(request, these) && !plan().another_has_say(but, request)
+}
+
+/// The same before its handler alone, whoever asks.
+pub(crate) fn is_same_before_handler(request: &Request, but: &str) -> bool {
+    is_alike(request, Looks::NOTHING) && !plan().another_has_say_before_handler(but, request)
+}
+
+fn is_alike(request: &Request, these: Looks) -> bool {
     request.origin == Origin::Client
         && request.prev.is_none()
         && matches!(request.client.version, HTTP_10 | HTTP_11)
@@ -246,7 +288,6 @@ pub(crate) fn is_same_for_all(request: &Request, these: Looks, but: &str) -> boo
         && request.lasting
         && request.looks.are_among(these)
         && request.user.is_none()
-        && !plan().another_has_say(but, request)
 }
 
 #[cfg(test)]

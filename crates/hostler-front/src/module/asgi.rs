@@ -14,6 +14,7 @@ mod websocket;
 use crate::hook::registry::{Handler, Module};
 use crate::io::body::Body;
 use crate::log::{self, Severity};
+use crate::memory::handlers;
 use crate::request::Request;
 use crate::request::flow::Halt;
 use crate::technique::respond::fail;
@@ -34,6 +35,7 @@ pub(crate) static MODULE: Module = Module {
 };
 
 async fn handle(request: &mut Request) -> Result<Body, Halt> {
+    handlers::remember(request, "");
     if let Some(why) = ASGI.why_not(ASGI.isolation(&request.resource.dir)) {
         log::request(request, Severity::Error, LOG, why);
         return Err(Halt::Status(500));

@@ -12,6 +12,7 @@ mod roles;
 use crate::hook::registry::{Handler, Module};
 use crate::io::body::Body;
 use crate::log::{self, Severity};
+use crate::memory::handlers;
 use crate::module::cgi;
 use crate::module::socket::talk::{Ask, Redirects, respond};
 use crate::request::Request;
@@ -56,6 +57,7 @@ pub(crate) static MODULE: Module = Module {
 };
 
 async fn handle(request: &mut Request) -> Result<Body, Halt> {
+    handlers::remember(request, "");
     let dir = request.resource.dir.clone();
     if request.resource.handler.as_deref() == Some(FILTER.as_bytes()) {
         return filter::handle(request, &dir).await;

@@ -126,6 +126,11 @@ impl State for Proxied {
     fn related(&self, _: &Request, _: Relation) -> Option<Box<dyn State>> {
         None
     }
+
+    fn holds(&self) -> bool {
+        // As it came it may have a query.
+        !self.raw
+    }
 }
 
 fn is_proxied(request: &Request) -> bool {

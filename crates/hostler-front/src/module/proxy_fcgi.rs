@@ -7,6 +7,7 @@
 use crate::hook::registry::{Handler, Module};
 use crate::io::body::Body;
 use crate::log::{self, Severity};
+use crate::memory::handlers;
 use crate::module::cgi::{self, ClientBody};
 use crate::module::socket::talk::{Ask, NoAnswer, Redirects, attempt};
 use crate::module::socket::worker::{self, Worker};
@@ -55,6 +56,7 @@ pub(crate) static MODULE: Module = Module {
 
 /// Where no other timeout has been given.
 async fn handle(request: &mut Request) -> Result<Body, Halt> {
+    handlers::remember(request, "");
     let name = request.resource.handler.clone().unwrap_or_default();
     let worker = worker::parse(name.get("proxy:".len()..).unwrap_or_default()).map_err(|why| {
         let message = format!("the handler {:?} names no program: {why}", name.escape_ascii().to_string());

@@ -15,6 +15,7 @@ use crate::hook::phases::Phase;
 use crate::hook::registry::{Effect, Handler, Hook, Module, Run};
 use crate::io::body::Body;
 use crate::log::{self, Severity};
+use crate::memory::handlers;
 use crate::request::flow::{Flow, Halt, Outcome};
 use crate::request::{Found, Request, variables};
 use crate::technique::container::{self, AsJk, Told, plain};
@@ -135,6 +136,7 @@ fn withhold(request: &mut Request) -> Outcome {
 }
 
 async fn handle(request: &mut Request) -> Result<Body, Halt> {
+    handlers::remember(request, "");
     let machine = match machine::of(request) {
         Ok(machine) => machine,
         Err(why) => {

@@ -135,7 +135,7 @@ async fn walk(request: &Request, path: &[u8]) -> Option<std::rc::Rc<crate::site:
     }
     let path = hostler_config::directives::alias::clean_path(path.to_vec());
     let trimmed = path.strip_suffix(b"/").unwrap_or(&path);
-    let site = request.thread.site(&request.server);
+    let site = request.site();
     let facts = site.walk(trimmed, &AccessFiles::none()).await.ok()?;
     let components = trimmed.iter().filter(|&&b| b == b'/').count();
     (facts.walked.stopped.is_some() || facts.walked.levels.len() > components).then_some(facts)

@@ -141,8 +141,10 @@ impl Request {
         self.env = earlier.env.clone();
         self.notes = earlier.notes.clone();
         self.resource = earlier.resource.clone();
+        self.reply.filters.clone_from(&earlier.reply.filters);
+        self.is_checked = earlier.is_checked;
         self.lasting = earlier.lasting;
         self.looks = earlier.looks;
-        self.epoch = earlier.epoch;
+        self.epoch.set(earlier.epoch.get());
     }
 }

@@ -21,6 +21,11 @@ pub(crate) trait State: Any {
     /// What a request has of it that comes to stand beside this one, `from`; `None`: nothing.
     fn related(&self, from: &Request, relation: Relation) -> Option<Box<dyn State>>;
 
+    /// Whether each request for the URL would have the same, whoever asks.
+    fn holds(&self) -> bool {
+        false
+    }
+
     /// Whether the request's answer is a part of another's, though it is made as if it were one of its own.
     fn is_part(&self) -> bool {
         false
@@ -68,6 +73,11 @@ impl Slots {
     /// Those of a request that comes to stand beside `from`, whose these are.
     pub(super) fn related(&self, from: &Request, relation: Relation) -> Self {
         Self(self.0.iter().filter_map(|state| state.related(from, relation)).collect())
+    }
+
+    /// See [`State::holds`].
+    pub(crate) fn hold(&self) -> bool {
+        self.0.iter().all(|state| state.holds())
     }
 
     /// See [`State::is_part`].

@@ -154,7 +154,7 @@ impl<'p> Said<'p> {
                 return Err(self.wrong(&format!("its member {name} is no ajp13")));
             }
             let mut member = said.container(&mut parameters, warnings)?;
-            let own = &mut member.worker.parameters;
+            let own = Arc::make_mut(&mut member.worker.parameters);
             own.route.get_or_insert_with(|| name.into());
             own.retry = own.retry.or(retry).or(Some(Duration::from_secs(60)));
             members.push(member);
@@ -220,7 +220,7 @@ impl<'p> Said<'p> {
         }
         own.ping = self.pings().then_some(own.ping).flatten();
         own.timeout = idle.answer.or(idle.socket);
-        Ok(Member { worker: Server { url, parameters: own, origin: self.origin } })
+        Ok(Member { worker: Server { url: Arc::new(url), parameters: Arc::new(own), origin: self.origin } })
     }
 
     /// Whether a container is asked before each request: `prepost_timeout`, or `ping_mode` with one of A and P. A connection

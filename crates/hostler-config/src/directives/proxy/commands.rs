@@ -417,7 +417,7 @@ fn member(command: &mut Command<'_>, args: &Args) -> Result<(), String> {
     warn_of_ping(command, &url, has_ping);
     let check = command.server.proxy.resolved(&check, is_ajp, is_program)?;
     let balancer = command.server.proxy.balancer_mut(&name, origin);
-    balancer.member(url, origin).parameters.check = check;
+    Arc::make_mut(&mut balancer.member(url, origin).parameters).check = check;
     Ok(())
 }
 

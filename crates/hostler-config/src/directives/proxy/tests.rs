@@ -136,10 +136,10 @@ fn servers_and_balancers_are_known_by_their_names() {
     assert_eq!(balancer.members[0].worker.parameters.load_factor, Some(250));
     assert_eq!(balancer.parameters.sticky.as_ref().unwrap().1.as_ref(), "sid");
     assert_eq!(balancer.parameters.no_failover, Some(true));
-    let worker = server.worker(&Url::parse("http://a/x/y").unwrap()).unwrap();
+    let worker = server.worker(&Url::parse("http://a").unwrap(), b"/x/y").unwrap();
     assert_eq!(worker.parameters.timeout, Some(Duration::from_secs(3)));
     assert_eq!(worker.parameters.connect_timeout, Some(Duration::from_millis(500)));
-    assert!(server.worker(&Url::parse("http://a/z").unwrap()).is_none());
+    assert!(server.worker(&Url::parse("http://a").unwrap(), b"/z").is_none());
     let host = &config.servers[1].conf.proxy;
     assert!(Arc::ptr_eq(host.balancer("app").unwrap(), balancer), "a host shares what it does not change");
     assert_eq!(host.passes.len(), 3);

@@ -137,14 +137,13 @@ impl Url {
         self.port.or_else(|| self.usual_port()).unwrap_or(80)
     }
 
-    /// Whether it is one of a server's URLs: the same server, and a path that begins as its.
+    /// Whether it is a URL of the same server, whatever the path.
     #[must_use]
-    pub fn begins_with(&self, other: &Self) -> bool {
+    pub fn has_server_of(&self, other: &Self) -> bool {
         self.unix == other.unix
             && self.scheme == other.scheme
             && self.host == other.host
             && self.port() == other.port()
-            && self.path.starts_with(&*other.path)
     }
 
     /// Scheme, host and port, the latter if it is not the usual one.

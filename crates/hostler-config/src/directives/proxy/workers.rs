@@ -10,9 +10,9 @@ use std::sync::Arc;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Worker {
     /// What its URLs begin with.
-    pub url: Url,
+    pub url: Arc<Url>,
     /// What is said of it.
-    pub parameters: Parameters,
+    pub parameters: Arc<Parameters>,
     /// Where it is named first.
     pub origin: Origin,
 }
@@ -52,7 +52,7 @@ fn unknown(name: &str, of: &str) -> String {
 impl Worker {
     pub(super) fn set(&mut self, word: &str) -> Result<(), String> {
         let (name, value) = split(word)?;
-        match self.parameters.set(&name, value) {
+        match Arc::make_mut(&mut self.parameters).set(&name, value) {
             Ok(true) => Ok(()),
             Ok(false) => Err(unknown(&name, "server")),
             Err(why) => Err(format!("{name}: {why}")),
@@ -72,8 +72,8 @@ impl Balancer {
 
     /// Adds a member, or says more of one that is there.
     pub(super) fn member(&mut self, url: Url, origin: Origin) -> &mut Worker {
-        let at = self.members.iter().position(|member| member.worker.url == url).unwrap_or_else(|| {
-            let worker = Worker { url, parameters: Parameters::default(), origin };
+        let at = self.members.iter().position(|member| *member.worker.url == url).unwrap_or_else(|| {
+            let worker = Worker { url: Arc::new(url), parameters: Arc::default(), origin };
             self.members.push(Member { worker });
             self.members.len() - 1
         });
@@ -84,8 +84,8 @@ impl Balancer {
 impl Server {
     /// The server of a URL, to be said more of.
     pub(super) fn worker_mut(&mut self, url: Url, origin: Origin) -> &mut Worker {
-        let at = self.workers.iter().position(|worker| worker.url == url).unwrap_or_else(|| {
-            self.workers.push(Arc::new(Worker { url, parameters: Parameters::default(), origin }));
+        let at = self.workers.iter().position(|worker| *worker.url == url).unwrap_or_else(|| {
+            self.workers.push(Arc::new(Worker { url: Arc::new(url), parameters: Arc::default(), origin }));
             self.workers.len() - 1
         });
         Arc::make_mut(&mut self.workers[at])

@@ -77,7 +77,7 @@ fn request(thread: &Rc<Thread>, host: &str, path: &str) -> Request {
     let mut request = Request::from_http1(thread, &peer, &buffer, &head, RequestBody::Empty);
     request.set_local_target(path.as_bytes());
     request.server = peer.hosts.find(host.as_bytes()).unwrap_or(peer.hosts.default_server()).clone();
-    request.epoch = thread.site(&request.server).epoch();
+    request.site();
     request
 }
 

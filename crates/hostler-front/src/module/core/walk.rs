@@ -58,10 +58,7 @@ pub(crate) async fn look(request: &mut Request, path: &[u8]) -> Result<Rc<Facts>
     let server = request.server.clone();
     let steps = lookup::directory_walk(&server, path, b"").map_err(|error| gave_up(request, &error))?;
     let access = access_files(&server, &steps);
-    let site = request.thread.site(&server);
-    if request.epoch == 0 {
-        request.epoch = site.epoch();
-    }
+    let site = request.site();
     let facts = match site.remembered(path, &access) {
         Some(facts) => facts,
         None => {

@@ -54,7 +54,8 @@ pub(super) fn include(key: &[u8], site: &Site, text_only: bool, out: &mut Vec<u8
 /// Remembers what a sub-request came to, if it will come to the same for every request.
 pub(super) fn remember(key: &[u8], site: &Site, sub: &Request, body: &Body) {
     let Body::Bytes(content) = body else { return };
-    if !is_plain(sub) || sub.epoch != site.epoch() {
+    let epoch = site.epoch();
+    if !is_plain(sub) || !sub.holds_for(site, epoch) {
         return;
     }
     let is_text = sub.resource.content_type.as_deref().is_none_or(|kind| kind.starts_with(b"text/"));
@@ -65,7 +66,7 @@ pub(super) fn remember(key: &[u8], site: &Site, sub: &Request, body: &Body) {
             known.clear();
         }
         BYTES.set(if full { content.len() } else { bytes });
-        known.insert(key.into(), Plain { epoch: sub.epoch, content: content.clone(), is_text });
+        known.insert(key.into(), Plain { epoch, content: content.clone(), is_text });
     });
 }
 

@@ -13,6 +13,7 @@ use super::upload::{Read, Upload};
 use crate::io::body::Body;
 use crate::io::tunnel::Tunnel;
 use crate::log::{self, Severity};
+use crate::memory::handlers;
 use crate::module::socket::talk;
 use crate::request::Request;
 use crate::request::flow::{Continue, Halt};
@@ -51,6 +52,7 @@ enum NoAnswer {
 
 /// Answers.
 pub(super) async fn handle(request: &mut Request) -> Result<Body, Halt> {
+    handlers::remember(request, "proxy");
     check_forwards(request)?;
     let aim = target::aim(request)?;
     let whose = target::whose(request, &aim)?;

@@ -21,14 +21,14 @@ use std::time::Duration;
 /// A request's URL at another server.
 pub(super) struct Aim {
     /// Server or balancer, without the path.
-    pub(super) url: Url,
+    pub(super) url: Arc<Url>,
     /// Path and query, as they are sent.
     pub(super) path: Vec<u8>,
 }
 
 /// Who may answer.
 pub(super) enum Whose {
-    One(Box<Destination>),
+    One(Destination),
     Balancer(Arc<Balancer>, Arc<Said>),
 }
 
@@ -37,8 +37,8 @@ pub(super) enum Whose {
 pub(super) struct Destination {
     pub(super) upstream: Arc<Upstream>,
     /// Its own URL, to which the path belongs.
-    pub(super) url: Url,
-    pub(super) parameters: Parameters,
+    pub(super) url: Arc<Url>,
+    pub(super) parameters: Arc<Parameters>,
     /// Nobody has said anything of it: nothing is kept for it.
     pub(super) is_unknown: bool,
     /// Path and query.
@@ -85,7 +85,7 @@ pub(super) fn aim(request: &Request) -> Result<Aim, Halt> {
     if sent.iter().any(|b| *b <= b' ' || *b == 0x7f) {
         return Err(refused(request, 403, "it has blanks or control characters in it"));
     }
-    Ok(Aim { url, path: sent })
+    Ok(Aim { url: Arc::new(url), path: sent })
 }
 
 /// Scheme, host and port, and what follows them.
@@ -114,9 +114,8 @@ pub(super) fn whose(request: &Request, aim: &Aim) -> Result<Whose, Halt> {
         let (balancer, said) = made.ok_or_else(|| refused(request, 500, "there is no such balancer"))?;
         return Ok(Whose::Balancer(balancer.clone(), said.clone()));
     }
-    let whole = Url { path: String::from_utf8_lossy(&aim.path).into(), ..aim.url.clone() };
-    let known =
-        conf.worker(&whole).and_then(|worker| Some((shared.of::<Upstreams>().worker(worker)?, worker)));
+    let known = conf.worker(&aim.url, &aim.path);
+    let known = known.and_then(|worker| Some((shared.of::<Upstreams>().worker(worker)?, worker)));
     let destination = match known {
         Some((upstream, worker)) => Destination {
             upstream: upstream.clone(),
@@ -131,14 +130,14 @@ pub(super) fn whose(request: &Request, aim: &Aim) -> Result<Whose, Halt> {
             Destination {
                 upstream: Upstream::new(&aim.url.base(), target(&aim.url), settings),
                 url: aim.url.clone(),
-                parameters: Parameters::default(),
+                parameters: Arc::default(),
                 is_unknown: true,
                 path: aim.path.clone(),
                 fails_on: Default::default(),
             }
         }
     };
-    Ok(Whose::One(Box::new(destination)))
+    Ok(Whose::One(destination))
 }
 
 /// A member of a balancer: its path comes before the request's.
@@ -157,7 +156,9 @@ pub(super) fn member(
     );
     let (url, mut parameters) = (worker.url.clone(), worker.parameters.clone());
     if let Some(mounted) = mounted(request) {
-        parameters.timeout = mounted.rule.timeout.or(parameters.timeout);
+        if let Some(timeout) = mounted.rule.timeout {
+            Arc::make_mut(&mut parameters).timeout = Some(timeout);
+        }
         if !mounted.rule.fail_on_status.is_empty() {
             fails_on.0.clone_from(&mounted.rule.fail_on_status);
         }

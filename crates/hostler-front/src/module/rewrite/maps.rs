@@ -86,7 +86,7 @@ enum Failure {
 }
 
 async fn read(request: &Request, source: &Source, path: &str) -> Result<Rc<FileMap>, Failure> {
-    let site = request.thread.site(&request.server);
+    let site = request.site();
     let none = AccessFiles::none();
     let facts =
         site.walk(path.as_bytes(), &none).await.map_err(|error| Failure::Because(error.to_string()))?;

@@ -48,12 +48,8 @@ pub(crate) fn remember(request: &Request, task: Task, way: Rc<dyn Way>) {
     } else {
         None
     };
-    let mut kept = request.clone();
-    kept.target.headers_in.clear();
-    kept.target.args = None;
+    let mut kept = urls::kept(request);
     kept.slots.clear();
-    // It is over: its site is not at it for as long as it is remembered.
-    kept.busy = None;
     // The path stands in the request's line and target, and in what it maps to.
     let size = SIZE + 8 * request.client.target.len();
     urls::remember(request, How::Worker(Rc::new(Remembered { task, request: kept, way, facts })), size);

@@ -2,7 +2,6 @@
 
 use super::connection::Connection;
 use super::place::Taken;
-use super::socket::Socket;
 use super::{CutOff, Event, EventOf, Pool, Protocol, Streams, Work};
 use crate::backend::timer::Timer;
 use crate::backend::turn::Turn;

@@ -1,0 +1,52 @@
+//! What the phases before the handler come to, where that is the same for every request for a URL and the handler sees each
+//! of them itself: other servers, programs at sockets. Such a request passes the phases over, and nothing else.
+
+use crate::io::body::RequestBody;
+use crate::memory::urls::{self, How};
+use crate::request::Request;
+use crate::request::connection::Peer;
+use crate::request::reply::Marks;
+use crate::request::thread::Thread;
+use bytes::Bytes;
+use hostler_http1::head::Head;
+use std::rc::Rc;
+
+/// What one holds beside its URL, in bytes: a request with its tables, about.
+const SIZE: usize = 4096;
+
+/// Remembers what the phases have come to, if it would be the same for every `GET`. To be called by the handler of `module`
+/// before it changes anything.
+pub(crate) fn remember(request: &Request, module: &str) {
+    if is_same_for_all(request, module) && !urls::is_known(request) {
+        let size = SIZE + 8 * request.client.target.len();
+        urls::remember(request, How::Handler(Rc::new(urls::kept(request))), size);
+    }
+}
+
+fn is_same_for_all(request: &Request, module: &str) -> bool {
+    let (reply, dir) = (&request.reply, &request.resource.dir);
+    request.target.body.is_empty()
+        && reply.status == 200
+        && reply.custom_responses.is_empty()
+        && reply.varies.borrow().is_empty()
+        && reply.marks == Marks::default()
+        && !(reply.no_cache || reply.is_uncacheable)
+        && request.slots.hold()
+        && !(request.client.peer.tls.is_some() && dir.ssl.is_set())
+        && urls::is_same_before_handler(request, module)
+}
+
+/// A client's request whose phases are known: `earlier` went through them.
+pub(crate) fn resumed(
+    thread: &Rc<Thread>,
+    peer: &Rc<Peer>,
+    (buffer, head): (&Bytes, &Head),
+    earlier: &Request,
+) -> Request {
+    let mut request = Request::from_http1(thread, peer, buffer, head, RequestBody::Empty);
+    request.target.args =
+        urls::split(&request.client.target).1.map(|args| request.client.target.slice_ref(args));
+    request.resume(earlier);
+    request.slots = earlier.slots.clone();
+    request
+}
