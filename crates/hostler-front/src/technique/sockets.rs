@@ -126,9 +126,9 @@ const REMEMBERED: usize = 1024;
 impl Sockets {
     /// For a front of so many threads, and so many sites.
     pub(crate) fn new(threads: usize, sites: usize) -> Self {
-        let running = (0..sites).map(|_| Arc::default()).collect();
+        let (running, names) = ((0..sites).map(|_| Arc::default()).collect(), Arc::new(Names::new(sites)));
         let sites = (0..sites).map(|_| Mutex::default()).collect();
-        Self { threads: threads as u32, sites, epoch: AtomicU64::new(0), names: Arc::default(), running }
+        Self { threads: threads as u32, sites, epoch: AtomicU64::new(0), names, running }
     }
 
     /// The pool of connections to a target for a virtual host's requests. On a thread's `LocalSet`.

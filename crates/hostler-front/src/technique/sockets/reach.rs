@@ -45,7 +45,8 @@ impl Reach {
     async fn tcp(&self, host: &str, port: u16) -> Result<OwnedFd, Error> {
         let not_connected = |why: String| Error::because(Kind::NotConnected, why);
         let asker = self.thread.site(&self.server).asker.clone();
-        let resolved = self.names.resolve(&asker, host, port).await;
+        let site = self.thread.shared.sites.of(&self.server);
+        let resolved = self.names.resolve(site, &asker, host, port).await;
         let addresses = resolved
             .map_err(|error| not_connected(format!("the name {host:?} can't be resolved: {error}")))?;
         let mut last = not_connected(format!("the name {host:?} has no address"));
