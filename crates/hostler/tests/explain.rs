@@ -44,6 +44,10 @@ Redirect /old http://elsewhere.example/new
 <VirtualHost *:8080>
   ServerName two.example
   DocumentRoot ROOT/docs
+  PerlTransHandler My::Trans
+  <Location /own>
+    PerlHeaderParserHandler My::Parse
+  </Location>
 </VirtualHost>
 ";
 
@@ -61,6 +65,14 @@ const CASES: &[(&str, &[&str])] = &[
     ("https://two.example:8080/", &["does not speak TLS"]),
     ("/docs/a.shtml", &["a path alone", "with its server-side includes"]),
     ("/docs/a.html", &["access     granted to everybody: Require all granted (httpd.conf:12)"]),
+    (
+        "http://two.example:8080/own/x",
+        &[
+            "access     granted to everybody: Require all granted (httpd.conf:12)\n",
+            "but PerlTransHandler My::Trans is called before and may add rules of its own\n",
+            "but PerlHeaderParserHandler My::Parse is called before and may add rules of its own\n",
+        ],
+    ),
     ("/x.html", &["access     denied to everybody: Require all denied (httpd.conf:9)"]),
     (
         "/docs/closed/",

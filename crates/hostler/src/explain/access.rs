@@ -14,6 +14,14 @@ const DECIDING: [(Phase, &str); 3] = [
     (Phase::Authz, "PerlAuthzHandler"),
 ];
 
+/// Phases before those, in which Perl may add rules and handlers to a request.
+const BEFORE: [(Phase, &str); 4] = [
+    (Phase::PostReadRequest, "PerlPostReadRequestHandler"),
+    (Phase::Trans, "PerlTransHandler"),
+    (Phase::MapToStorage, "PerlMapToStorageHandler"),
+    (Phase::HeaderParser, "PerlHeaderParserHandler"),
+];
+
 pub(crate) fn lines(about: &About<'_>) -> Vec<String> {
     let dir = &about.merged.dir;
     let (settled, conditional) = about.merged.lines.split_at(about.merged.conditional);
@@ -49,6 +57,12 @@ pub(crate) fn lines(about: &About<'_>) -> Vec<String> {
     for (phase, directive) in DECIDING {
         for name in dir.perl.handlers.of(phase) {
             said.push(format!("and {directive} {name} has a say"));
+        }
+    }
+    let server = &about.server.conf.perl.handlers;
+    for (phase, directive) in BEFORE {
+        for name in server.of(phase).iter().chain(dir.perl.handlers.of(phase)) {
+            said.push(format!("but {directive} {name} is called before and may add rules of its own"));
         }
     }
     let is_guard = |line: &&Line| line.directive.starts_with("Require") || is_of_compat(line.directive);
