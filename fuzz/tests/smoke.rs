@@ -33,8 +33,8 @@ macro_rules! smoke {
 }
 
 smoke! {
-    ajp, asgi, authority, byte_range, cgi_header, cgi_request, config, control, dbm, engine, expr, fastcgi, htaccess,
-    http1_answer, http1_chunked, http1_head, legacy_expr, login_form, nph_header, ocsp, proxy_protocol, rewrite, ring, ssi, tree, uri, wire,
+    ajp, asgi, authority, byte_range, cgi_header, cgi_request, charset, config, control, dbm, engine, expr, fastcgi, htaccess,
+    http1_answer, http1_chunked, http1_head, legacy_expr, login_form, nph_header, ocsp, page, proxy_protocol, rewrite, ring, ssi, tree, uri, wire,
 }
 
 fn run(name: &str, target: fn(&[u8])) {

@@ -6,9 +6,6 @@
 //!
 //! **Diagnostics**: under `proxy_html`.
 
-mod meta;
-mod page;
-
 use crate::hook::filter;
 use crate::hook::lead;
 use crate::hook::registry::{Module, Name, Output};
@@ -18,6 +15,7 @@ use crate::limits::budget;
 use crate::limits::kept::Share;
 use crate::limits::pieces::Pieces;
 use crate::log::{self, Severity};
+use crate::module::proxy::answer::is_of_connection;
 use crate::module::{charset_lite, xml2enc};
 use crate::request::reply::Marks;
 use crate::request::{Request, expr_host};
@@ -25,7 +23,8 @@ use bytes::Bytes;
 use hostler_config::directives::filter::RESOURCE;
 use hostler_config::directives::proxy_html::Rules;
 use hostler_expr::Captures;
-use page::Page;
+use hostler_html::charset::with_charset;
+use hostler_html::{Page, meta};
 use std::future::poll_fn;
 use std::task::Context;
 
@@ -80,7 +79,7 @@ async fn changed(request: &mut Request, body: Body) -> Body {
                 return filter::failed(request, "proxy_html", &error.to_string());
             }
         }
-        for (name, value) in meta::fields(&first) {
+        for (name, value) in fields(&first) {
             request.reply.headers_out.set(name.into_bytes(), value.into_bytes());
         }
     }
@@ -98,8 +97,13 @@ async fn changed(request: &mut Request, body: Body) -> Body {
     let Some(Some(to)) = request.resource.dir.proxy_html.charset_out.clone() else { return body };
     let kind = request.resource.content_type.clone().unwrap_or_default();
     let from = xml2enc::named(request, &kind).map_or(charset_lite::UTF_8, |charset| charset.code);
-    request.resource.content_type = Some(xml2enc::with_charset(&kind, &to.name));
+    request.resource.content_type = Some(with_charset(&kind, &to.name).into());
     charset_lite::translate(request, "proxy_html", body, from, to.code).await
+}
+
+/// The fields of the answer that the beginning of a page names. How it is sent is nothing that a page could say.
+fn fields(page: &[u8]) -> impl Iterator<Item = (String, String)> {
+    meta::fields(page).into_iter().filter(|(name, _)| !is_of_connection(name.as_bytes()))
 }
 
 /// The maps that hold for the request.
@@ -117,4 +121,15 @@ async fn rules(request: &Request) -> Result<Rules, String> {
     }
     let variable = |name: &str| request.env.find(name).map(|value| value.to_vec());
     Rules::of(dir, &variable, &holds).map_err(|error| error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_does_not_say_how_it_is_sent() {
+        let page = b"<meta http-equiv=Transfer-Encoding content=chunked><meta http-equiv=X-A content=b>";
+        assert_eq!(fields(page).collect::<Vec<_>>(), [("X-A".to_owned(), "b".to_owned())]);
+    }
 }

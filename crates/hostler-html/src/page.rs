@@ -1,6 +1,6 @@
 //! A page whose links are changed as it comes.
 
-use crate::module::xml2enc;
+use crate::charset::charset_of;
 use encoding_rs::{Encoding, WINDOWS_1252};
 use hostler_config::DirConfig;
 use hostler_config::directives::proxy_html::{Part, Rules};
@@ -27,14 +27,15 @@ impl OutputSink for Made {
 }
 
 /// A page on its way.
-pub(super) struct Page {
+pub struct Page {
     rewriter: Option<HtmlRewriter<'static, Made>>,
     made: Made,
 }
 
 impl Page {
     /// `kind`: its media type, with its character set or without.
-    pub(super) fn new(dir: Arc<DirConfig>, rules: Rules, kind: Option<&[u8]>) -> Self {
+    #[must_use]
+    pub fn new(dir: Arc<DirConfig>, rules: Rules, kind: Option<&[u8]>) -> Self {
         let made = Made::default();
         if let Some(doctype) = &dir.proxy_html.doctype {
             made.0.borrow_mut().extend_from_slice(doctype.as_bytes());
@@ -44,7 +45,10 @@ impl Page {
     }
 
     /// What has become of what follows. `last`: nothing comes behind it.
-    pub(super) fn push(&mut self, piece: &[u8], last: bool) -> Result<Vec<u8>, String> {
+    ///
+    /// # Errors
+    /// Why the page can't be changed. Nothing of it may be pushed any more.
+    pub fn push(&mut self, piece: &[u8], last: bool) -> Result<Vec<u8>, String> {
         if let Some(rewriter) = &mut self.rewriter {
             rewriter.write(piece).map_err(|error| error.to_string())?;
         }
@@ -57,7 +61,7 @@ impl Page {
 
 /// The character set in which links are read; where none is told bytes stay what they are.
 fn encoding(kind: &[u8]) -> AsciiCompatibleEncoding {
-    let label = xml2enc::charset_of(kind);
+    let label = charset_of(kind);
     let named =
         label.and_then(|label| Encoding::for_label(label.as_bytes())).and_then(AsciiCompatibleEncoding::new);
     named
@@ -153,6 +157,7 @@ fn attributes(element: &mut Element<'_, '_>, dir: &DirConfig, rules: &Rules) -> 
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test may fail")]
 mod tests {
     use super::*;
     use hostler_config::{Config, read_text};

@@ -1,6 +1,5 @@
 //! `<meta http-equiv>` as fields of the answer (ProxyHTMLMeta).
 
-use crate::module::proxy::answer::is_of_connection;
 use lol_html::{MemorySettings, Settings, element};
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -8,8 +7,10 @@ use std::rc::Rc;
 /// Most that is looked at, in bytes.
 const MOST: usize = 64 << 10;
 
-/// The fields that the beginning of a page names. Those of the content itself are the other server's to tell.
-pub(super) fn fields(page: &[u8]) -> Vec<(String, String)> {
+/// The fields that the beginning of a page names, as their values may be sent. Those of the content itself are the
+/// server's to tell that has sent the page; which of the others may be taken from a page is for the caller to say.
+#[must_use]
+pub fn fields(page: &[u8]) -> Vec<(String, String)> {
     let found = Rc::new(RefCell::new(Vec::new()));
     let finds = found.clone();
     let memory = MemorySettings::new().with_max_allowed_memory_usage(MOST);
@@ -32,9 +33,7 @@ pub(super) fn fields(page: &[u8]) -> Vec<(String, String)> {
 fn is_field(name: &str, value: &str) -> bool {
     let is_content = name.get(..8).is_some_and(|start| start.eq_ignore_ascii_case("content-"));
     let is_name = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
-    // How the answer is sent is nothing that a page could say.
-    let is_field = is_name && !is_content && !is_of_connection(name.as_bytes());
-    is_field && !value.bytes().any(|byte| byte.is_ascii_control())
+    is_name && !is_content && !value.bytes().any(|byte| byte.is_ascii_control())
 }
 
 #[cfg(test)]
@@ -44,8 +43,7 @@ mod tests {
     #[test]
     fn fields_are_those_of_meta_elements() {
         let page = "<html><head><META HTTP-EQUIV=Refresh content='5; url=/a'><meta http-equiv=Content-Type content=x>\
-                    <meta name=a content=b><meta http-equiv='X Y' content=z><meta http-equiv=\"X-A\" content=\"b\nc\">\
-                    <meta http-equiv=Transfer-Encoding content=chunked>";
+                    <meta name=a content=b><meta http-equiv='X Y' content=z><meta http-equiv=\"X-A\" content=\"b\nc\">";
         assert_eq!(fields(page.as_bytes()), [("Refresh".to_owned(), "5; url=/a".to_owned())]);
         assert!(fields(b"\xff<<<meta http-equiv=a").is_empty());
     }
