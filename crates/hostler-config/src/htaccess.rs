@@ -6,7 +6,7 @@ use crate::build::LANGUAGE;
 use crate::builder::Builder;
 use crate::command::{Command, Context, Inside, Place};
 use crate::directives::core::Allow;
-use crate::read::Reader;
+use crate::read::{Reader, Stands};
 use crate::section::Kind;
 use crate::{Config, ConfigError, DirConfig, Origin, ProcessConfig, ServerConfig, Setting, Warning};
 use hostler_expr::effort;
@@ -49,6 +49,8 @@ pub struct Htaccess {
     pub warnings: Vec<Warning>,
     /// The directives in it, in order, for `hostler explain`. Their `origin.file` is 0 and means this file.
     pub settings: Vec<Setting>,
+    /// Files that it asks for and that nobody has told of ([`Stands::Known`]): what it says is not known before that.
+    pub asks: Vec<String>,
 }
 
 /// Reads an .htaccess file. Total: any bytes give a result, in bounded time.
@@ -56,6 +58,18 @@ pub struct Htaccess {
 /// # Errors
 /// The first mistake; the directory and all below it then answer 500.
 pub fn parse_htaccess(text: &[u8], scope: &HtaccessScope<'_>) -> Result<Htaccess, Box<ConfigError>> {
+    parse_htaccess_beside(text, scope, Stands::Unknown)
+}
+
+/// The same for one that may ask for files (`<IfFile>`).
+///
+/// # Errors
+/// The first mistake; the directory and all below it then answer 500.
+pub fn parse_htaccess_beside(
+    text: &[u8],
+    scope: &HtaccessScope<'_>,
+    stands: Stands,
+) -> Result<Htaccess, Box<ConfigError>> {
     let file: Arc<str> = scope.file.into();
     let lines = text.iter().filter(|byte| **byte == b'\n').count();
     if text.len() > MAX_FILE || lines > MAX_LINES {
@@ -63,9 +77,13 @@ pub fn parse_htaccess(text: &[u8], scope: &HtaccessScope<'_>) -> Result<Htaccess
         let message = format!("is larger than {MAX_FILE} bytes, or has more than {MAX_LINES} lines");
         return Err(Box::new(ConfigError { file, line: 0, directive, message, form }));
     }
-    let mut reader = Reader::for_htaccess(&scope.config.facts, scope.host, scope.file);
+    let mut reader = Reader::for_htaccess(&scope.config.facts, scope.host, scope.file, stands);
     let nodes = reader.htaccess_nodes(text);
+    let asks = reader.asks();
     let (errors, mut warnings) = reader.into_report();
+    if !asks.is_empty() {
+        return Ok(Htaccess { asks, ..Htaccess::default() });
+    }
     let mut builder = Builder::new(LANGUAGE, Arc::clone(&scope.config.facts), vec![file]);
     builder.host = Some(scope.host);
     builder.allow = Some(Arc::clone(&scope.allow));
@@ -85,7 +103,7 @@ pub fn parse_htaccess(text: &[u8], scope: &HtaccessScope<'_>) -> Result<Htaccess
         None => {
             dir.weight = text.len() + (effort::compiled() - before) as usize / 8;
             warnings.append(&mut builder.warnings);
-            Ok(Htaccess { conf: Arc::new(dir), warnings, settings: builder.trail })
+            Ok(Htaccess { conf: Arc::new(dir), warnings, settings: builder.trail, asks })
         }
     }
 }

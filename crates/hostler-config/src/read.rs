@@ -19,6 +19,7 @@ mod run_perl;
 mod users;
 mod version;
 
+pub use condition::Stands;
 pub(crate) use expand::Reader;
 pub use run_perl::{Asked, Output, RunAs, RunPerl};
 

@@ -3,7 +3,9 @@
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
 use hostler_config::directives::core::{Allow, OptionBits};
-use hostler_config::{Config, Htaccess, HtaccessScope, parse_htaccess, read_text};
+use hostler_config::{
+    Config, Htaccess, HtaccessScope, Stands, parse_htaccess, parse_htaccess_beside, read_text,
+};
 use std::sync::Arc;
 
 fn config() -> Config {
@@ -32,6 +34,33 @@ fn parse(text: &[u8], allow: &Arc<Allow>) -> Result<Htaccess, String> {
 }
 
 #[test]
+fn files_that_one_asks_for_are_told_by_somebody_else() {
+    let config = config();
+    let scope = HtaccessScope {
+        config: &config,
+        host: config.main().origin,
+        file: "/srv/www/.htaccess",
+        directory: "/srv/www",
+        allow: allow("AllowOverride All"),
+    };
+    let text = b"<IfFile !/srv/a>\nError \"a is missing\"\n</IfFile>\n<IfFile x/../b>\nBroken\n</IfFile>";
+    let read = |known: &[(&str, bool)]| {
+        let known = known.iter().map(|(path, stands)| ((*path).to_owned(), *stands)).collect();
+        parse_htaccess_beside(text, &scope, Stands::Known(known))
+    };
+    // What an answer may change is no mistake before the answer is there.
+    assert_eq!(read(&[]).unwrap().asks, ["/srv/a", "/srv/b"]);
+    assert_eq!(read(&[("/srv/a", true)]).unwrap().asks, ["/srv/b"]);
+    assert!(read(&[("/srv/a", true), ("/srv/b", false)]).unwrap().asks.is_empty());
+    assert!(read(&[("/srv/a", true), ("/srv/b", true)]).unwrap_err().to_string().contains("Broken"));
+    assert!(read(&[("/srv/a", false), ("/srv/b", false)]).unwrap_err().to_string().contains("a is missing"));
+    let many: String = (0..17).map(|n| format!("<IfFile /f{n}>\n</IfFile>\n")).collect();
+    let known = (0..16).map(|n| (format!("/f{n}"), false)).collect();
+    let refused = parse_htaccess_beside(many.as_bytes(), &scope, Stands::Known(known)).unwrap_err();
+    assert!(refused.to_string().contains("more than 16 files"), "{refused}");
+}
+
+#[test]
 fn override_classes_gate_each_directive() {
     let all = allow("AllowOverride All");
     assert!(parse(b"Options +Indexes\nAcceptPathInfo On\n", &all).is_ok());
@@ -49,7 +78,7 @@ fn override_classes_gate_each_directive() {
     );
     assert!(parse(b"Include x", &all).unwrap_err().contains("is not allowed in .htaccess"));
     assert!(
-        parse(b"<IfFile /etc/shadow>\n</IfFile>", &all).unwrap_err().contains("is not allowed in .htaccess")
+        parse(b"<IfFile /etc/shadow>\n</IfFile>", &all).unwrap_err().contains("cannot look at files here")
     );
 }
 
@@ -80,7 +109,7 @@ fn nonfatal_mistakes_are_logged() {
 fn what_is_not_implemented_is_refused_or_logged() {
     let all = allow("AllowOverride All");
     assert!(parse(b"RewriteRule ^ http://x/ [P]", &all).unwrap_err().contains("not possible in .htaccess"));
-    assert_eq!(parse(b"ReflectorHeader X", &all).unwrap().warnings.len(), 1);
+    assert_eq!(parse(b"LuaScope once", &all).unwrap().warnings.len(), 1);
 }
 
 #[test]

@@ -168,6 +168,17 @@ fn ifmodule_answers_truthfully_under_both_spellings() {
 }
 
 #[test]
+fn what_does_something_by_being_there_is_there_where_it_is_loaded() {
+    let load =
+        "<IfModule !mod_unique_id.c>\nLoadModule unique_id_module modules/mod_unique_id.so\n</IfModule>\n";
+    let uses = "<IfModule mod_unique_id.c>\nX\n</IfModule>";
+    assert!(text(uses).is_empty());
+    assert_eq!(text(&format!("{load}{uses}")), ["X "]);
+    let tree = read_text(load, "/etc").unwrap();
+    assert!(tree.facts.loaded_modules.contains("unique_id_module"));
+}
+
+#[test]
 fn iffile_ifdirective_and_ifsection_look() {
     assert_eq!(text("<IfFile /etc/passwd>\nX\n</IfFile>\n<IfFile !/etc/passwd>\nY\n</IfFile>"), ["X "]);
     assert_eq!(

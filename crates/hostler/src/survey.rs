@@ -10,7 +10,7 @@ use crate::load;
 use crate::plan::{Situation, users};
 use count::{Found, Standing, Survey};
 use hostler_config::directives::core::{Allow, OptionBits};
-use hostler_config::{Config, HtaccessScope, Origin, Overrides, parse_htaccess, read_text};
+use hostler_config::{Config, HtaccessScope, Origin, Overrides, Stands, parse_htaccess_beside, read_text};
 use hostler_sys::fs::{Node, read_to_end};
 use std::fs;
 use std::os::fd::AsFd as _;
@@ -105,7 +105,7 @@ impl Folder {
             directory: &directory,
             allow: Arc::new(allow),
         };
-        match parse_htaccess(&text, &scope) {
+        match parse_htaccess_beside(&text, &scope, Stands::OnDisk) {
             Ok(parsed) => self.warned += usize::from(!parsed.warnings.is_empty()),
             Err(error) => self.refused.push(error.to_string()),
         }

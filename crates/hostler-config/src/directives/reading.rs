@@ -42,7 +42,7 @@ pub(crate) static MODULE: Module = Module {
         )),
         everywhere(read("IfDirective", "<IfDirective [!]name>", "Lines for when a directive is there")),
         everywhere(read("IfSection", "<IfSection [!]name>", "Lines for when a section is there")),
-        read("IfFile", "<IfFile [!]file>", "Lines for when a file is there"),
+        everywhere(read("IfFile", "<IfFile [!]file>", "Lines for when a file is there")),
         everywhere(read("Macro", "<Macro name [parameter ...]>", "Lines to be used often")),
         everywhere(read("Use", "macro [value ...]", "The lines of a macro")),
         everywhere(read("UndefMacro", "macro", "Removes a macro")),

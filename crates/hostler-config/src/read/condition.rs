@@ -5,12 +5,28 @@ use super::{modules, version};
 use crate::lexer::words;
 use crate::modules as table;
 use crate::table::Action;
+use std::collections::BTreeMap;
+
+/// How it is found out whether a file is there.
+#[derive(Clone, Debug, Default)]
+pub enum Stands {
+    /// By looking: whoever reads the configuration may.
+    #[default]
+    OnDisk,
+    /// Not at all: it is an error to ask.
+    Unknown,
+    /// Somebody else looks, by absolute path; what is not in here is asked for.
+    Known(BTreeMap<String, bool>),
+}
+
+/// Most files that an .htaccess file may ask for: each is looked for with each request.
+const MOST_ASKED: usize = 16;
 
 /// Whether the section's contents count; `None`: it is not one of these sections.
 pub(super) fn test(reader: &mut Reader, name: &str, args: &str) -> Option<Result<bool, String>> {
     let test: fn(&mut Reader, &str) -> Result<bool, String> = match name.to_ascii_lowercase().as_str() {
         "ifversion" => return Some(version::holds(reader, &words(args))),
-        "ifmodule" => |_, name| Ok(modules::is_built_in(name)),
+        "ifmodule" => |reader, name| Ok(modules::is_there(reader, name)),
         "ifdefine" => |reader, name| Ok(reader.facts.defines.contains_key(name)),
         "iffile" => if_file,
         "ifdirective" => |_, name| Ok(implemented(name, false)),
@@ -40,11 +56,21 @@ fn negatable(
 }
 
 fn if_file(reader: &mut Reader, name: &str) -> Result<bool, String> {
-    if reader.htaccess {
-        return Err("cannot look at files from .htaccess".to_owned());
-    }
     let path = crate::builder::server_path(&reader.facts.server_root, name);
-    Ok(std::fs::metadata(path).is_ok())
+    match &reader.stands {
+        Stands::OnDisk => Ok(std::fs::metadata(path).is_ok()),
+        Stands::Unknown => Err("cannot look at files here".to_owned()),
+        Stands::Known(known) => match known.get(&path) {
+            Some(stands) => Ok(*stands),
+            None if known.len() + reader.asks.len() >= MOST_ASKED => {
+                Err(format!("is not possible for more than {MOST_ASKED} files"))
+            }
+            None => {
+                reader.asks.push(path);
+                Ok(false)
+            }
+        },
+    }
 }
 
 /// Whether Hostler carries the directive out: one that it only knows by name does not count.

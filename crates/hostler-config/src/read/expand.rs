@@ -1,7 +1,7 @@
 //! Carries out the directives that are about text, in the order of the lines, and copies all others with their
 //! variables replaced.
 
-use super::condition;
+use super::condition::{self, Stands};
 use super::envvars::Envvars;
 use super::macros::Macro;
 use super::parse::{is_raw, parse};
@@ -38,6 +38,10 @@ pub(crate) struct Reader {
     pub(super) using: Vec<String>,
     /// An .htaccess file: no files, fewer directives.
     pub(super) htaccess: bool,
+    /// How IfFile finds out what is there.
+    pub(super) stands: Stands,
+    /// Files that it would have to know of.
+    pub(super) asks: Vec<String>,
     /// What a file beside the main one says of the environment.
     envvars: Envvars,
     /// What an .htaccess file may know of the server's environment.
@@ -89,14 +93,15 @@ impl Reader {
     }
 
     /// A reader for an .htaccess file.
-    pub(crate) fn for_htaccess(facts: &Facts, host: Origin, file: &str) -> Self {
+    pub(crate) fn for_htaccess(facts: &Facts, host: Origin, file: &str, stands: Stands) -> Self {
         let defines = facts.defines.clone();
         let own = facts.environment.keys().filter_map(|name| Some((name, facts.variable(name, host)?)));
         let environment = own.map(|(name, value)| (name.clone(), value.to_owned())).collect();
         let server_root = facts.server_root.clone();
         let missing_modules = facts.missing_modules.clone();
-        let facts = Facts { defines, server_root, missing_modules, ..Facts::default() };
-        Self { facts, environment, htaccess: true, files: vec![file.to_owned()], ..Self::default() }
+        let loaded_modules = facts.loaded_modules.clone();
+        let facts = Facts { defines, server_root, missing_modules, loaded_modules, ..Facts::default() };
+        Self { facts, environment, htaccess: true, files: vec![file.to_owned()], stands, ..Self::default() }
     }
 
     /// Reads the text of an .htaccess file.
@@ -104,6 +109,11 @@ impl Reader {
         let mut out = Vec::new();
         self.contents(text, 0, &mut out);
         out
+    }
+
+    /// The files that an .htaccess file asks for, and nobody has told yet whether they are there.
+    pub(crate) fn asks(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.asks)
     }
 
     /// What has been found, for an .htaccess file.

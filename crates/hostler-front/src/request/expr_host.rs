@@ -103,6 +103,13 @@ async fn look(request: &Request, path: &[u8]) -> FileFacts {
     FileFacts { info: last.map(|l| l.info), link: last.is_some_and(|l| l.link_owner.is_some()), lasting }
 }
 
+/// Whether there is anything at a path that the site's user can reach, and whether that stays so while the site's epoch
+/// does.
+pub(crate) async fn stands(request: &Request, path: &[u8]) -> (bool, bool) {
+    let facts = look(request, path).await;
+    (facts.info.is_some(), facts.lasting)
+}
+
 /// Whether there is anything at a path that the site's user can reach.
 pub(crate) async fn exists(request: &Request, path: &[u8]) -> bool {
     look(request, path).await.info.is_some()

@@ -1,7 +1,9 @@
 //! The sections that apply to a file and its URL, in merge order, as lines to print.
 
 use hostler_config::lookup::{self, Step};
-use hostler_config::{Config, DirConfig, HtaccessScope, Origin, Section, Server, Setting, parse_htaccess};
+use hostler_config::{
+    Config, DirConfig, HtaccessScope, Origin, Section, Server, Setting, Stands, parse_htaccess_beside,
+};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -148,7 +150,7 @@ impl Merging<'_> {
             directory,
             allow: Arc::new(allow),
         };
-        let parsed = parse_htaccess(&text, &scope)?;
+        let parsed = parse_htaccess_beside(&text, &scope, Stands::OnDisk)?;
         self.list(&parsed.settings, ".htaccess", Some(&file));
         self.dir = self.dir.merge(&parsed.conf);
         Ok(())

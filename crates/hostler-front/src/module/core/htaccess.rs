@@ -1,10 +1,18 @@
-//! `.htaccess` files as they were read, kept for each site by each thread: a file is read once for each text that it
-//! has had.
+//! `.htaccess` files: read, and kept for each site by each thread, so that a file is read once for each text that it has
+//! had, and for what it finds of the files that it asks for.
 
+use crate::limits::aside;
+use crate::log::{self, Severity};
 use crate::request::Request;
+use crate::request::expr_host;
+use crate::request::flow::Halt;
 use bytes::Bytes;
 use hostler_config::directives::core::Allow;
-use hostler_config::{DirConfig, Origin};
+use hostler_config::{
+    ConfigError, DirConfig, Htaccess, HtaccessScope, Origin, Server, Stands, Warning, parse_htaccess_beside,
+};
+use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Parsed `.htaccess` files of a site, kept by a thread.
@@ -27,6 +35,12 @@ pub(crate) fn reader(request: &Request) -> Origin {
     if differs { request.server.origin } else { Origin::default() }
 }
 
+/// Larger ones are read aside, in bytes.
+const SMALL: usize = 2 << 10;
+
+/// Warnings about one that get into the log each time it is read.
+const MOST_WARNINGS: usize = 20;
+
 /// By how much a file grows when it is read.
 const GROWTH: usize = 8;
 
@@ -34,13 +48,17 @@ struct Parsed {
     text: Bytes,
     made: Made,
     conf: Arc<DirConfig>,
+    stands: Looked,
 }
+
+/// The files that one asks for (`<IfFile>`), and whether they were there.
+type Looked = Arc<BTreeMap<String, bool>>;
 
 /// What else than its text decides what a file comes to.
 #[derive(PartialEq)]
-pub(super) struct Made {
-    pub(super) host: Origin,
-    pub(super) allow: Arc<Allow>,
+struct Made {
+    host: Origin,
+    allow: Arc<Allow>,
 }
 
 impl Parsed {
@@ -50,13 +68,14 @@ impl Parsed {
 }
 
 impl HtaccessCache {
-    pub(super) fn find(&self, file: &str, text: &[u8], made: &Made) -> Option<Arc<DirConfig>> {
+    fn find(&self, file: &str, text: &[u8], made: &Made) -> Option<(Arc<DirConfig>, Looked)> {
         let parsed = self.parsed.get(file)?;
-        (parsed.text == text && parsed.made == *made).then(|| parsed.conf.clone())
+        let is_it = parsed.text == text && parsed.made == *made;
+        is_it.then(|| (parsed.conf.clone(), parsed.stands.clone()))
     }
 
-    pub(super) fn keep(&mut self, file: &str, text: &[u8], made: Made, conf: Arc<DirConfig>) {
-        let parsed = Parsed { text: Bytes::copy_from_slice(text), made, conf };
+    fn keep(&mut self, file: &str, text: &[u8], made: Made, (conf, stands): (Arc<DirConfig>, Looked)) {
+        let parsed = Parsed { text: Bytes::copy_from_slice(text), made, conf, stands };
         let size = parsed.size();
         if size > MOST_BYTES {
             return;
@@ -74,4 +93,112 @@ impl HtaccessCache {
         self.parsed.clear();
         self.bytes = 0;
     }
+}
+
+/// An access file on the way to what was asked for.
+pub(super) struct Source<'a> {
+    /// Its path, and its directory's without a slash at the end.
+    pub(super) file: &'a str,
+    pub(super) directory: &'a str,
+    pub(super) text: &'a [u8],
+    /// What it may contain.
+    pub(super) allow: Arc<Allow>,
+}
+
+impl Source<'_> {
+    /// What it says. A mistake in it is told, and a 500.
+    pub(super) async fn parse(&self, request: &mut Request, server: &Server) -> Result<Arc<DirConfig>, Halt> {
+        let made = Made { host: reader(request), allow: self.allow.clone() };
+        if let Some(conf) = self.kept(request, server, &made).await {
+            return Ok(conf);
+        }
+        let mut looked = BTreeMap::new();
+        let parsed = loop {
+            let mut permit = None;
+            if self.text.len() > SMALL {
+                permit = Some(aside::permit(request).await?);
+                if let Some(conf) = self.kept(request, server, &made).await {
+                    return Ok(conf);
+                }
+            }
+            match self.read(request, permit, &made, Stands::Known(looked.clone())).await? {
+                Ok(parsed) if !parsed.asks.is_empty() => {
+                    for path in parsed.asks {
+                        let stands = stands(request, &path).await;
+                        looked.insert(path, stands);
+                    }
+                }
+                parsed => break parsed,
+            }
+        };
+        match parsed {
+            Ok(parsed) => {
+                self.warn(request, &parsed.warnings);
+                let conf = (parsed.conf.clone(), Arc::new(looked));
+                let site = request.thread.site(server);
+                site.made.of::<RefCell<HtaccessCache>>().borrow_mut().keep(self.file, self.text, made, conf);
+                Ok(parsed.conf)
+            }
+            Err(error) => {
+                log::request(request, Severity::Alert, "core", &error.to_string());
+                Err(Halt::Status(500))
+            }
+        }
+    }
+
+    /// Reads the text: aside, with a permit for it.
+    async fn read(
+        &self,
+        request: &Request,
+        permit: Option<aside::Permit>,
+        made: &Made,
+        stands: Stands,
+    ) -> Result<Result<Htaccess, Box<ConfigError>>, Halt> {
+        let config = request.thread.shared.config.clone();
+        let (host, allow) = (made.host, made.allow.clone());
+        let Some(permit) = permit else {
+            let (file, directory) = (self.file, self.directory);
+            let scope = HtaccessScope { config: &config, host, file, directory, allow };
+            return Ok(parse_htaccess_beside(self.text, &scope, stands));
+        };
+        let (text, file) = (self.text.to_vec(), self.file.to_owned());
+        let directory = self.directory.to_owned();
+        let read = move || {
+            let scope = HtaccessScope { config: &config, host, file: &file, directory: &directory, allow };
+            parse_htaccess_beside(&text, &scope, stands)
+        };
+        aside::run(request, permit, read).await
+    }
+
+    /// What it came to when it was read before, if the files that it asks for are still there, or still not.
+    async fn kept(&self, request: &mut Request, server: &Server, made: &Made) -> Option<Arc<DirConfig>> {
+        let site = request.thread.site(server);
+        let found = site.made.of::<RefCell<HtaccessCache>>().borrow().find(self.file, self.text, made);
+        let (conf, looked) = found?;
+        for (path, stood) in looked.iter() {
+            if stands(request, path).await != *stood {
+                return None;
+            }
+        }
+        Some(conf)
+    }
+
+    /// Tells what is odd in it, within bounds.
+    fn warn(&self, request: &Request, warnings: &[Warning]) {
+        for warning in warnings.iter().take(MOST_WARNINGS) {
+            log::request(request, Severity::Warn, "core", &warning.to_string());
+        }
+        if warnings.len() > MOST_WARNINGS {
+            let more = warnings.len() - MOST_WARNINGS;
+            let message = format!("{}: {more} more warnings are left out", self.file);
+            log::request(request, Severity::Warn, "core", &message);
+        }
+    }
+}
+
+/// Whether anything is there for the site's user.
+async fn stands(request: &mut Request, path: &str) -> bool {
+    let (stands, lasting) = expr_host::stands(request, path.as_bytes()).await;
+    request.lasting &= lasting;
+    stands
 }

@@ -1,33 +1,26 @@
 //! From a file name to what stands there: the site's process walks the path, and this applies to each level what
 //! the configuration says: Directory sections, `.htaccess`, and whether symbolic links may be followed.
 
-use super::htaccess;
-use super::htaccess::HtaccessCache;
-use super::htaccess::Made;
+use super::htaccess::Source;
 use crate::hook::sections::{self, Overs, gave_up};
 use crate::io::open_file::OpenFile;
-use crate::limits::{aside, budget};
+use crate::limits::budget;
 use crate::log::{self, Severity};
 use crate::request::flow::{Continue, Halt};
 use crate::request::{Found, Request};
 use crate::site::files::{AccessFiles, Facts};
 use hostler_config::directives::core::{Allow, OptionBits, Permissions};
 use hostler_config::lookup::{self, Step};
-use hostler_config::{DirConfig, HtaccessScope, Overrides, Server, Warning, parse_htaccess};
+use hostler_config::{DirConfig, Overrides, Server};
 use hostler_wire::site::{FileKind, Level};
 use serde_bytes::ByteBuf;
-use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// Larger `.htaccess` files are read aside, in bytes.
-const SMALL: usize = 2 << 10;
 /// Most `.htaccess` files on the way to a file (conditions of one may stand within those of another), and most bytes
 /// of all of them.
 const MOST_FILES: usize = 128;
 const MOST: usize = 1 << 20;
-/// Warnings about an `.htaccess` file that get into the log each time it is read.
-const MOST_WARNINGS: usize = 20;
 
 /// Walks the request's file name; fills `found`, `path_info` and `dir`.
 pub(crate) async fn run(request: &mut Request) -> Continue {
@@ -249,68 +242,10 @@ impl<'a> Walk<'a> {
             log::request(self.request, Severity::Alert, "core", &message);
             return Err(Halt::Status(500));
         }
-        let conf = self.parse(&name, &directory, text, Arc::new(allow)).await?;
+        let source = Source { file: &name, directory: &directory, text, allow: Arc::new(allow) };
+        let conf = source.parse(self.request, self.server).await?;
         self.push(conf);
         budget::turn(self.request).await
-    }
-
-    async fn parse(
-        &self,
-        file: &str,
-        directory: &str,
-        text: &[u8],
-        allow: Arc<Allow>,
-    ) -> Result<Arc<DirConfig>, Halt> {
-        let site = self.request.thread.site(self.server);
-        let config = self.request.thread.shared.config.clone();
-        let host = htaccess::reader(self.request);
-        let made = Made { host, allow: allow.clone() };
-        let find = || site.made.of::<RefCell<HtaccessCache>>().borrow().find(file, text, &made);
-        if let Some(conf) = find() {
-            return Ok(conf);
-        }
-        let parsed = if text.len() <= SMALL {
-            parse_htaccess(text, &HtaccessScope { config: &config, host, file, directory, allow })
-        } else {
-            let permit = aside::permit(self.request).await?;
-            if let Some(conf) = find() {
-                return Ok(conf);
-            }
-            let (text, file, directory) = (text.to_vec(), file.to_owned(), directory.to_owned());
-            let read = move || {
-                let scope =
-                    HtaccessScope { config: &config, host, file: &file, directory: &directory, allow };
-                parse_htaccess(&text, &scope)
-            };
-            aside::run(self.request, permit, read).await?
-        };
-        match parsed {
-            Ok(parsed) => {
-                self.warn(file, &parsed.warnings);
-                site.made.of::<RefCell<HtaccessCache>>().borrow_mut().keep(
-                    file,
-                    text,
-                    made,
-                    parsed.conf.clone(),
-                );
-                Ok(parsed.conf)
-            }
-            Err(error) => {
-                log::request(self.request, Severity::Alert, "core", &error.to_string());
-                Err(Halt::Status(500))
-            }
-        }
-    }
-
-    /// Tells what is odd in a file, within bounds.
-    fn warn(&self, file: &str, warnings: &[Warning]) {
-        for warning in warnings.iter().take(MOST_WARNINGS) {
-            log::request(self.request, Severity::Warn, "core", &warning.to_string());
-        }
-        if warnings.len() > MOST_WARNINGS {
-            let message = format!("{file}: {} more warnings are left out", warnings.len() - MOST_WARNINGS);
-            log::request(self.request, Severity::Warn, "core", &message);
-        }
     }
 
     /// The deepest directory that was reached.
