@@ -35,6 +35,7 @@ pub mod proxy_fcgi;
 pub mod proxy_html;
 pub mod reach;
 pub(crate) mod reading;
+pub mod reflector;
 pub mod remoteip;
 pub mod rewrite;
 pub mod sed;

@@ -8,8 +8,8 @@ pub(crate) mod known;
 use crate::directives::{
     access_compat, actions, alias, auth, authz, autoindex, cern_meta, cgi, charset_lite, core, dir, env,
     expires, fcgid, filter, headers, imagemap, include, info, jk, log_config, log_debug, log_forensic, mime,
-    negotiation, peruser, pool, proxy, proxy_fcgi, proxy_html, reach, reading, remoteip, rewrite, sed,
-    servlet, session, setenvif, speling, ssl, substitute, userdir, usertrack, vhost_alias, xml2enc,
+    negotiation, peruser, pool, proxy, proxy_fcgi, proxy_html, reach, reading, reflector, remoteip, rewrite,
+    sed, servlet, session, setenvif, speling, ssl, substitute, userdir, usertrack, vhost_alias, xml2enc,
 };
 use crate::{Directive, Module, technique};
 use std::collections::HashMap;
@@ -57,6 +57,7 @@ static MODULES: &[&Module] = &[
     &filter::BUFFER,
     &filter::EXT_FILTER,
     &negotiation::MODULE,
+    &reflector::MODULE,
     &remoteip::MODULE,
     &speling::MODULE,
     &userdir::MODULE,
@@ -98,7 +99,7 @@ static MODULES: &[&Module] = &[
 ];
 
 /// Modules that are built in and have no directives of their own here, or share them with another.
-pub(crate) static MORE_NAMES: &[(&str, &str)] = &[
+pub static MORE_NAMES: &[(&str, &str)] = &[
     ("http_module", "http_core.c"),
     ("unixd_module", "mod_unixd.c"),
     ("mpm_itk_module", "mpm_itk.c"),

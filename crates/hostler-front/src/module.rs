@@ -36,6 +36,7 @@ pub(crate) mod proxy;
 pub(crate) mod proxy_fcgi;
 pub(crate) mod proxy_html;
 pub(crate) mod ratelimit;
+pub(crate) mod reflector;
 pub(crate) mod remoteip;
 pub(crate) mod rewrite;
 pub(crate) mod sed;

@@ -14,8 +14,8 @@ use crate::request::flow::Halt;
 use crate::request::{methods, settings, variables};
 use bytes::Bytes;
 use hostler_cgi::escape_html;
-use hostler_config::modules::all_modules;
-use hostler_config::{Action, Config, Server, Setting};
+use hostler_config::modules::{MORE_NAMES, all_modules};
+use hostler_config::{Action, Config, Directive, Server, Setting};
 use std::fmt::Write as _;
 
 pub(crate) static MODULE: Module = Module {
@@ -56,7 +56,7 @@ fn page(request: &Request, wanted: &[u8]) -> String {
         b"list" => names(&mut out),
         b"hooks" => hooks(&mut out),
         b"config" => all_settings(&mut out, request),
-        file => modules(&mut out, request, |module| module.file.as_bytes() == file),
+        wanted => modules(&mut out, request, |file| file.as_bytes() == wanted),
     }
     let _ = write!(out, "<hr>{}\n</body></html>\n", escaped(settings::product(&request.server)));
     out
@@ -66,10 +66,24 @@ fn escaped(text: &str) -> String {
     String::from_utf8_lossy(&escape_html(text.as_bytes())).into_owned()
 }
 
+/// The modules by their files: one file of Apache's may be several modules here.
+fn by_file() -> Vec<(&'static str, Vec<&'static Directive>)> {
+    let of_module = |module: &'static hostler_config::Module| (module.file, module.directives);
+    let more = MORE_NAMES.iter().map(|(_, file)| (*file, &[][..]));
+    let mut files: Vec<(&str, Vec<&Directive>)> = Vec::new();
+    for (file, directives) in all_modules().map(of_module).chain(more) {
+        match files.iter_mut().find(|(known, _)| *known == file) {
+            Some((_, known)) => known.extend(directives),
+            None => files.push((file, directives.iter().collect())),
+        }
+    }
+    files
+}
+
 fn names(out: &mut String) {
     out.push_str("<h2><a name=\"modules\">Loaded Modules</a></h2>\n<p>");
-    for module in all_modules() {
-        let _ = writeln!(out, "<a href=\"#{0}\">{0}</a>", module.file);
+    for (file, _) in by_file() {
+        let _ = writeln!(out, "<a href=\"#{file}\">{file}</a>");
     }
     out.push_str("</p>\n");
 }
@@ -111,16 +125,15 @@ fn hooks(out: &mut String) {
     out.push_str("</dl>\n");
 }
 
-fn modules(out: &mut String, request: &Request, is_wanted: impl Fn(&hostler_config::Module) -> bool) {
+fn modules(out: &mut String, request: &Request, is_wanted: impl Fn(&str) -> bool) {
     let config = &request.thread.shared.config;
-    for module in all_modules().filter(|module| is_wanted(module)) {
+    for (file, directives) in by_file().into_iter().filter(|(file, _)| is_wanted(file)) {
         let _ = write!(
             out,
-            "<hr><dl><dt><a name=\"{0}\"><strong>Module Name:</strong></a> <tt><a href=\"?{0}\">{0}</a></tt></dt>\n\
-             <dt><strong>Module Directives:</strong></dt>\n",
-            module.file
+            "<hr><dl><dt><a name=\"{file}\"><strong>Module Name:</strong></a> <tt><a href=\"?{file}\">{file}</a></tt></dt>\n\
+             <dt><strong>Module Directives:</strong></dt>\n"
         );
-        for directive in module.directives {
+        for directive in &directives {
             if !matches!(directive.action, Action::Refused(_) | Action::RefusedUnless(..)) {
                 let _ = writeln!(
                     out,
@@ -131,13 +144,13 @@ fn modules(out: &mut String, request: &Request, is_wanted: impl Fn(&hostler_conf
             }
         }
         out.push_str("<dt><strong>Current Configuration:</strong></dt>\n");
-        let is_its = |setting: &Setting| module.directives.iter().any(|own| own.name == setting.directive);
+        let is_its = |setting: &Setting| directives.iter().any(|own| own.name == setting.directive);
         each_setting(config, |title, setting| {
             if is_its(setting) {
                 line(out, config, title, setting);
             }
         });
-        let notes = request.server.conf.info.notes.iter().filter(|(file, _)| **file == *module.file);
+        let notes = request.server.conf.info.notes.iter().filter(|(of, _)| **of == *file);
         for (_, note) in notes {
             let _ = writeln!(out, "<dt><strong>Additional Information:</strong></dt>\n<dd>{note}</dd>");
         }
@@ -210,6 +223,13 @@ fn is_secret(directive: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn each_file_is_there_once() {
+        let files: Vec<&str> = by_file().into_iter().map(|(file, _)| file).collect();
+        assert_eq!(files.iter().collect::<std::collections::HashSet<_>>().len(), files.len());
+        assert!(files.contains(&"mod_status.c") && files.contains(&"core.c"), "{files:?}");
+    }
 
     #[test]
     fn nothing_secret_is_shown() {
