@@ -24,11 +24,11 @@ pub(crate) static MODULE: Module = Module {
 const LONGEST: usize = 16 << 20;
 
 async fn handle(request: &mut Request) -> Result<Body, Halt> {
-    let file = file::check(request)?;
+    let file = file::check_path(request, true)?;
     let text = kept::collect(request, file::whole(&file), LONGEST).await.map_err(|why| {
         let message = format!("{}: {why}", String::from_utf8_lossy(&request.resource.filename));
         log::request(request, Severity::Error, "asis", &message);
         Halt::Status(if matches!(why, BodyError::Crowded) { why.status() } else { 500 })
     })?;
-    cgi::static_answer(request, &text)
+    cgi::static_answer(request, &text).await
 }

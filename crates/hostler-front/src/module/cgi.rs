@@ -55,13 +55,13 @@ pub(crate) const LIMITS: Limits = Limits { line: 8190, block: 1 << 20, lines: 10
 
 /// Runs the request's file as a CGI program and answers with what it says.
 pub(crate) async fn handle(request: &mut Request) -> Result<Body, Halt> {
-    check(request)?;
+    check(request).await?;
     let kept = record::keep(request);
     match run(request, kept.clone()).await {
         Ok(body) => Ok(body),
         Err(Failure::Halt(halt)) => Err(halt),
         Err(Failure::Error(error)) => {
-            record::failed(request, &error, kept.as_ref());
+            record::failed(request, &error, kept.as_ref()).await;
             Err(fail(request, &error).await)
         }
     }
@@ -109,13 +109,15 @@ async fn run(request: &mut Request, kept: Option<record::Kept>) -> Result<Body, 
 }
 
 /// The checks of mod_cgi, in its order.
-pub(super) fn check(request: &Request) -> Result<(), Halt> {
-    let reject = |(status, why): Refusal| refuse(request, status, why);
-    may_run(request, b"cgi-script").map_err(reject)?;
-    if request.is_sub() && is_nph(request) {
-        return Err(reject((403, "attempt to include NPH CGI script")));
+pub(super) async fn check(request: &Request) -> Result<(), Halt> {
+    let checked = may_run(request, b"cgi-script").and_then(|()| match request.is_sub() && is_nph(request) {
+        true => Err((403, "attempt to include NPH CGI script")),
+        false => is_script(request),
+    });
+    match checked {
+        Ok(()) => Ok(()),
+        Err((status, why)) => Err(refuse(request, status, why).await),
     }
-    is_script(request).map_err(reject)
 }
 
 /// The status that a request gets, and why.
@@ -145,10 +147,10 @@ pub(super) fn is_script(request: &Request) -> Result<(), Refusal> {
     Ok(())
 }
 
-fn refuse(request: &Request, status: u16, why: &str) -> Halt {
+async fn refuse(request: &Request, status: u16, why: &str) -> Halt {
     let message = format!("{why}: {}", String::from_utf8_lossy(&request.resource.filename));
     log::request(request, Severity::Error, "cgi", &message);
-    record::refused(request, status, why);
+    record::refused(request, status, why).await;
     Halt::Status(status)
 }
 
@@ -321,13 +323,13 @@ async fn body(request: &Request, mut program: Conversation) -> Body {
 }
 
 /// mod_asis: `text` is a whole answer in a file, with a header like a program's.
-pub(crate) fn static_answer(request: &mut Request, text: &Bytes) -> Result<Body, Halt> {
+pub(crate) async fn static_answer(request: &mut Request, text: &Bytes) -> Result<Body, Halt> {
     let mut parser = HeaderParser::new(LIMITS);
     let body = match parser.parse(text) {
         Progress::Complete { consumed } => text.slice(consumed..),
         progress => {
             let error = if let Progress::Failed(error) = progress { error } else { parser.ended() };
-            return Err(refuse(request, 500, &error.to_string()));
+            return Err(refuse(request, 500, &error.to_string()).await);
         }
     };
     let mut header = parser.into_header();

@@ -45,7 +45,7 @@ async fn handle(request: &mut Request) -> Result<Body, Halt> {
         return Err(Halt::Status(405));
     }
     file::drop_body(request).await?;
-    let map = file::check(request)?;
+    let map = file::check_path(request, true)?;
     let text = kept::collect(request, file::whole(&map), LARGEST).await.map_err(|why| {
         let path = String::from_utf8_lossy(&request.resource.filename).into_owned();
         log::request(request, Severity::Error, "imagemap", &format!("{path}: {why}"));

@@ -142,6 +142,10 @@ fn translate(request: &mut Request) -> Outcome {
     if request.target.uri.first() != Some(&b'/') {
         return Ok(Flow::Declined);
     }
+    // SetEnvIf says of some requests that they are not for others.
+    if request.env.contains("no-proxy") {
+        return Ok(Flow::Declined);
+    }
     let (server, dir) = (request.server.clone(), request.resource.dir.clone());
     let raw = raw_target(request);
     let variable = |name: &str| request.env.find(name).map(|value| value.to_vec());

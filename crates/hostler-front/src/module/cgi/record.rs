@@ -47,16 +47,16 @@ pub(super) fn keep(request: &Request) -> Option<Kept> {
 }
 
 /// A program that was not run.
-pub(super) fn refused(request: &Request, status: u16, why: &str) {
+pub(super) async fn refused(request: &Request, status: u16, why: &str) {
     if request.server.conf.cgi.log.is_some() {
         let mut text = head(request, status);
         text.push_str(&format!("%error\n{why}\n"));
-        write(request, text);
+        write(request, text).await;
     }
 }
 
 /// A program without a proper answer.
-pub(super) fn failed(request: &Request, error: &Error, body: Option<&Kept>) {
+pub(super) async fn failed(request: &Request, error: &Error, body: Option<&Kept>) {
     if request.server.conf.cgi.log.is_none() {
         return;
     }
@@ -78,7 +78,7 @@ pub(super) fn failed(request: &Request, error: &Error, body: Option<&Kept>) {
     if !error.last_lines.is_empty() {
         text.push_str(&format!("%stderr\n{}\n", error.last_lines.join("\n")));
     }
-    write(request, text);
+    write(request, text).await;
 }
 
 /// The line that is no field, and what the program printed after it.
@@ -119,23 +119,21 @@ fn push_field(text: &mut String, name: &[u8], value: &[u8]) {
 }
 
 /// The log is opened for each entry, as the site's user; where that user may not, the server has opened it at its start.
-/// One write for one program, so that entries never mix. A log that can't be written must not disturb requests.
-fn write(request: &Request, text: String) {
-    let (thread, server) = (request.thread.clone(), request.server.clone());
-    tokio::task::spawn_local(async move {
-        let conf = &server.conf.cgi;
-        let Some(path) = conf.log.as_deref() else { return };
-        let most = conf.log_length.unwrap_or(Server::USUAL_LOG_LENGTH);
-        if let Ok(link) = thread.site(&server).link().await
-            && matches!(link.append(path, most, &text).await, Ok(true))
-        {
-            return;
-        }
-        let Some(log) = thread.shared.logs.find(path) else { return };
-        if rustix::fs::fstat(log).is_ok_and(|found| found.st_size as u64 <= most) {
-            let _ = rustix::io::write(log, text.as_bytes());
-        }
-    });
+/// One write for one program, so that entries never mix, and before the answer: whoever has that finds the entry. A log that
+/// can't be written disturbs no request.
+async fn write(request: &Request, text: String) {
+    let conf = &request.server.conf.cgi;
+    let Some(path) = conf.log.as_deref() else { return };
+    let most = conf.log_length.unwrap_or(Server::USUAL_LOG_LENGTH);
+    if let Ok(link) = request.thread.site(&request.server).link().await
+        && matches!(link.append(path, most, &text).await, Ok(true))
+    {
+        return;
+    }
+    let Some(log) = request.thread.shared.logs.find(path) else { return };
+    if rustix::fs::fstat(log).is_ok_and(|found| found.st_size as u64 <= most) {
+        let _ = rustix::io::write(log, text.as_bytes());
+    }
 }
 
 #[cfg(test)]

@@ -68,6 +68,12 @@ async fn keep_body(request: &mut Request) -> Result<(), Halt> {
 
 /// The checks of Apache's default handler, in its order.
 pub(crate) fn check(request: &mut Request) -> Result<Rc<OpenFile>, Halt> {
+    let accepts = request.resource.dir.core.accept_path_info.unwrap_or_default() == AcceptPathInfo::On;
+    check_path(request, accepts)
+}
+
+/// The same for a handler that takes what follows the file in the path, or does not.
+pub(crate) fn check_path(request: &mut Request, takes_path_info: bool) -> Result<Rc<OpenFile>, Halt> {
     let path = || String::from_utf8_lossy(&request.resource.filename).into_owned();
     if !request.is_get() && &*request.target.method != b"POST" {
         return method_not_allowed(request);
@@ -86,9 +92,7 @@ pub(crate) fn check(request: &mut Request) -> Result<Rc<OpenFile>, Halt> {
             );
             Err(Halt::Status(403))
         }
-        _ if !request.resource.path_info.is_empty()
-            && request.resource.dir.core.accept_path_info.unwrap_or_default() != AcceptPathInfo::On =>
-        {
+        _ if !request.resource.path_info.is_empty() && !takes_path_info => {
             let message = format!(
                 "File does not exist: {}{}",
                 path(),

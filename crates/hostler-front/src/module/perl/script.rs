@@ -18,7 +18,7 @@ const HANDLER: &[u8] = b"cgi-fork";
 
 /// Runs the request's file as a CGI script, in a fork if it is one of ours to run.
 pub(super) async fn handle(request: &mut Request) -> Result<Body, Halt> {
-    cgi::check(request)?;
+    cgi::check(request).await?;
     if !is_perl(request) {
         return cgi::handle(request).await;
     }
