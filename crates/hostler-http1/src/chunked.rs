@@ -216,7 +216,13 @@ fn line(input: &[u8], limit: usize, strict: bool) -> Result<Option<Line<'_>>, Ch
 fn size(text: &[u8]) -> Result<u64, ChunkError> {
     let digits = text.iter().take_while(|b| b.is_ascii_hexdigit()).count();
     let rest = text[digits..].trim_ascii_start();
-    if digits == 0 || !(rest.is_empty() || rest[0] == b';') || text.iter().any(|&b| is_control(b)) {
+    // As many blanks as Apache lets stand there.
+    let blanks = text.len() - digits - rest.len();
+    if digits == 0
+        || blanks > 10
+        || !(rest.is_empty() || rest[0] == b';')
+        || text.iter().any(|&b| is_control(b))
+    {
         return Err(ChunkError::Size);
     }
     let mut number = 0u64;

@@ -34,9 +34,6 @@ pub enum FramingError {
     /// RFC 9112 §6.3, 4.
     #[error("Transfer-Encoding doesn't end in chunked")]
     TransferEncoding,
-    /// RFC 9112 §6.1.
-    #[error("Transfer-Encoding in a request before HTTP/1.1")]
-    TransferEncodingVersion,
     /// RFC 9112 §6.1: 501.
     #[error("Transfer-Encoding names a coding that is not known here")]
     UnknownCoding,
@@ -53,7 +50,7 @@ impl FramingError {
     }
 }
 
-/// The body's framing, and whether the connection must close after it (both fields were there).
+/// The body's framing, and whether the connection must close after it: both fields were there, or chunks in HTTP/1.0.
 ///
 /// # Errors
 /// Fields that contradict each other, or that others may read differently.
@@ -80,11 +77,10 @@ pub fn framing(head: &Head, buffer: &[u8]) -> Result<(Framing, bool), FramingErr
     if !encoded {
         return Ok((length.map_or(Framing::None, Framing::Length), false));
     }
-    if head.version < HTTP_11 {
-        return Err(FramingError::TransferEncodingVersion);
-    }
+    // RFC 9112 §6.1: who speaks HTTP/1.0 may mean something else by what follows, so nothing may.
+    let closes = length.is_some() || head.version < HTTP_11;
     match codings.as_slice() {
-        [only] if only.eq_ignore_ascii_case(b"chunked") => Ok((Framing::Chunked, length.is_some())),
+        [only] if only.eq_ignore_ascii_case(b"chunked") => Ok((Framing::Chunked, closes)),
         [.., last] if last.eq_ignore_ascii_case(b"chunked") => {
             let again = codings[..codings.len() - 1]
                 .iter()
@@ -189,6 +185,13 @@ mod tests {
             }
         }
         assert_eq!(KeepAlive::of_field(HTTP_11, Some(b"close, TE")), None);
+    }
+
+    #[test]
+    fn nothing_follows_chunks_in_http_1_0() {
+        let text = "POST / HTTP/1.0\r\nConnection: keep-alive\r\nTransfer-Encoding: chunked\r\n\r\n";
+        let head = parse(text.as_bytes(), &Limits::default()).unwrap().unwrap();
+        assert_eq!(framing(&head, text.as_bytes()), Ok((Framing::Chunked, true)));
     }
 
     #[test]

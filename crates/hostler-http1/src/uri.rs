@@ -77,16 +77,26 @@ pub fn split(target: &[u8]) -> Result<Target<'_>, UriError> {
         }
         let rest = &target[colon + 3..];
         let end = rest.iter().position(|&b| matches!(b, b'/' | b'?')).unwrap_or(rest.len());
-        if end == 0 {
+        if end == 0 || !ends_in_port(&rest[..end]) {
             return Err(UriError::Malformed);
         }
-        (Some(&rest[..end]), &rest[end..])
+        // A colon without a port behind it says nothing.
+        (Some(rest[..end].strip_suffix(b":").unwrap_or(&rest[..end])), &rest[end..])
     };
     let (path, query) = match memchr::memchr(b'?', rest) {
         Some(at) => (&rest[..at], Some(&rest[at + 1..])),
         None => (rest, None),
     };
     Ok(Target { authority, path: if path.is_empty() { b"/" } else { path }, query })
+}
+
+/// Whether nothing but a port, which may be empty, follows the host of an authority (RFC 3986 §3.2.3).
+fn ends_in_port(authority: &[u8]) -> bool {
+    let host = authority.iter().rposition(|&b| b == b'@').map_or(authority, |at| &authority[at + 1..]);
+    let begin =
+        if host.first() == Some(&b'[') { host.iter().position(|&b| b == b']').unwrap_or(0) } else { 0 };
+    let mut parts = host[begin..].splitn(2, |&b| b == b':').skip(1);
+    parts.all(|port| port.iter().all(u8::is_ascii_digit))
 }
 
 fn hex(byte: u8) -> Option<u8> {
@@ -216,6 +226,12 @@ mod tests {
         assert_eq!((t.authority, t.path, t.query), (None, &b"/a"[..], Some(&b"b?c"[..])));
         let t = split(b"http://h:80?q").unwrap();
         assert_eq!((t.authority, t.path, t.query), (Some(&b"h:80"[..]), &b"/"[..], Some(&b"q"[..])));
+        for known in ["http://h:/", "http://u:p@h:80/", "http://[::1]/", "http://[::1]:80/"] {
+            assert!(split(known.as_bytes()).is_ok(), "{known}");
+        }
+        for odd in ["http://h:80:80/", "http://h::80/", "http://h:80x/", "http://[::1]:x/"] {
+            assert_eq!(split(odd.as_bytes()), Err(UriError::Malformed), "{odd}");
+        }
         assert_eq!(split(b"a/b"), Err(UriError::Malformed));
         assert_eq!(split(b"/a#b"), Err(UriError::Malformed));
         assert_eq!(split(b"ftp://x/"), Err(UriError::Malformed));
