@@ -136,8 +136,11 @@ fn check_htaccess(cmd: &mut Command<'_>, directive: &Directive) -> Verdict {
         return Verdict::Go;
     }
     let names = directive.overrides.names().join(" or ");
-    let classes = if directive.overrides == Overrides::ALL { "some class".to_owned() } else { names };
-    let message = format!("is not allowed here (AllowOverride would need {classes})");
+    let message = match directive.overrides {
+        Overrides::NONE => "is not allowed here (AllowOverrideList would have to name it)".to_owned(),
+        Overrides::ALL => "is not allowed here (AllowOverride would need some class)".to_owned(),
+        _ => format!("is not allowed here (AllowOverride would need {names})"),
+    };
     if allow.nonfatal.overrides {
         cmd.warn(format!("{} {message}", directive.name));
         return Verdict::Skip;

@@ -21,7 +21,7 @@ static DIRECTIVES: &[Directive] = &[Directive::new(
     "Writes a message to the error log about each request",
     message,
 )
-.allowed(Contexts::CONFIG, Overrides::NONE)];
+.allowed(Contexts::ANYWHERE, Overrides::NONE)];
 
 /// Where a request comes by; Apache's hooks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -148,7 +148,7 @@ impl Parameters {
                 states.apply(value)?;
                 self.states = Some(states);
             }
-            "retry" => self.retry = Some(Duration::from_secs(number(value, 0..=1_000_000)?)),
+            "retry" => self.retry = Some(seconds(value)?),
             "timeout" => self.timeout = Some(at_least(seconds(value)?, Duration::from_millis(1))?),
             "connectiontimeout" => {
                 self.connect_timeout = Some(at_least(seconds(value)?, Duration::from_millis(1))?);

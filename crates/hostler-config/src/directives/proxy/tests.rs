@@ -90,10 +90,18 @@ fn variables_are_put_in_where_both_say_so() {
 }
 
 #[test]
+fn the_url_of_a_socket_needs_no_host() {
+    let url = Url::parse("unix:/run/a.sock|http:").unwrap();
+    assert_eq!(url.to_string(), "unix:/run/a.sock|http://localhost");
+    assert_eq!(Url::parse("unix:/run/a.sock|http://localhost"), Ok(url));
+}
+
+#[test]
 fn what_cannot_be_carried_out_stops_the_start() {
     for (text, why) in [
         ("ProxyPass /a", "needs a URL-path and a URL"),
         ("ProxyPass /a b", "is not a URL"),
+        ("ProxyPass /a http:", "is not a URL"),
         ("ProxyPass /a http://a/ retry", "is not a parameter"),
         ("ProxyPass /a http://a/ retry=x", "retry"),
         ("ProxyPass /a http://a/ xyzzy=1", "no parameter xyzzy"),

@@ -64,7 +64,10 @@ impl Url {
             }
             None => (None, text),
         };
-        let (scheme, rest) = rest.split_once("://").ok_or_else(|| {
+        // The URL of a socket needs no host: unix:/path|http:
+        let bare = rest.strip_suffix(':').filter(|scheme| unix.is_some() && !scheme.contains(':'));
+        let split = bare.map(|scheme| (scheme, "localhost")).or_else(|| rest.split_once("://"));
+        let (scheme, rest) = split.ok_or_else(|| {
             format!("\"{text}\" is not a URL: what is expected begins as http://host/, or balancer://name/")
         })?;
         let (authority, path) = match rest.find(['/', '?']) {
