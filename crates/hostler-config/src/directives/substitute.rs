@@ -213,52 +213,98 @@ impl Dir {
     /// # Errors
     /// [`SubstituteError`]: it becomes too long, a pattern matches nothing at all again and again, or takes too long.
     pub fn changed(&self, line: &[u8]) -> Result<Vec<u8>, SubstituteError> {
-        let longest = self.longest.unwrap_or(LONGEST);
-        let mut parts = vec![line.to_vec()];
-        for rule in &self.rules {
-            let mut next = Vec::with_capacity(parts.len());
-            for part in &parts {
-                rule.change(part, longest, &mut next)?;
-            }
-            if next.iter().map(Vec::len).sum::<usize>() > longest {
-                return Err(SubstituteError(format!(
-                    "a line becomes longer than {longest} bytes (SubstituteMaxLineLength)"
-                )));
-            }
-            parts = next;
-        }
-        Ok(parts.concat())
+        let changed = Changing::new(line).step(self, || true)?;
+        changed.ok_or_else(|| SubstituteError("the line came to no end".into()))
     }
 }
 
-impl Rule {
-    /// Changes a part of a line; what comes of it is one part again, or several that later rules see one by one.
-    fn change(&self, part: &[u8], longest: usize, out: &mut Vec<Vec<u8>>) -> Result<(), SubstituteError> {
-        let (mut rest, mut whole, mut length) = (part, Vec::new(), 0);
-        while let Some(groups) = self.find.next(rest)? {
-            let Some((start, end)) = groups[0] else { break };
-            if end == start {
-                return Err(SubstituteError("the pattern of a Substitute matches an empty text".into()));
+/// A line on its way through the rules, as many matches at a time as there is time for.
+#[derive(Debug)]
+pub struct Changing {
+    /// What earlier rules have made of it. One rule sees one part; what it puts in is a part of its own, unless it
+    /// flattens.
+    parts: Vec<Vec<u8>>,
+    /// What the rule makes of them.
+    made: Vec<Vec<u8>>,
+    rule: usize,
+    /// The part that the rule is at, and where in it.
+    part: usize,
+    at: usize,
+    /// What the rule has made of the part, if it flattens.
+    whole: Vec<u8>,
+    /// Bytes that it has made of it.
+    length: usize,
+}
+
+impl Changing {
+    /// The line, its end included.
+    #[must_use]
+    pub fn new(line: &[u8]) -> Self {
+        let (parts, made) = (vec![line.to_vec()], Vec::new());
+        Self { parts, made, rule: 0, part: 0, at: 0, whole: Vec::new(), length: 0 }
+    }
+
+    /// Goes on while it may, which is asked after each match; the line when all rules are through.
+    ///
+    /// # Errors
+    /// See [`Dir::changed`].
+    pub fn step(
+        &mut self,
+        dir: &Dir,
+        mut goes_on: impl FnMut() -> bool,
+    ) -> Result<Option<Vec<u8>>, SubstituteError> {
+        let longest = dir.longest.unwrap_or(LONGEST);
+        while let Some(rule) = dir.rules.get(self.rule) {
+            match self.parts.get(self.part) {
+                Some(_) => self.next_match(rule, longest)?,
+                None => self.next_rule(longest)?,
             }
-            let replaced = self.replacement.fill(rest, &groups);
-            length += start + replaced.len();
-            if length > longest {
-                return Err(SubstituteError(format!(
-                    "a line becomes longer than {longest} bytes (SubstituteMaxLineLength)"
-                )));
+            if !goes_on() {
+                return Ok(None);
             }
-            if self.flattens {
-                whole.extend_from_slice(&rest[..start]);
-                whole.extend_from_slice(&replaced);
-            } else {
-                out.extend([rest[..start].to_vec(), replaced]);
-            }
-            rest = &rest[end..];
         }
-        whole.extend_from_slice(rest);
-        out.push(whole);
+        Ok(Some(std::mem::take(&mut self.parts).concat()))
+    }
+
+    fn next_rule(&mut self, longest: usize) -> Result<(), SubstituteError> {
+        if self.made.iter().map(Vec::len).sum::<usize>() > longest {
+            return Err(too_long(longest));
+        }
+        self.parts = std::mem::take(&mut self.made);
+        (self.rule, self.part) = (self.rule + 1, 0);
         Ok(())
     }
+
+    fn next_match(&mut self, rule: &Rule, longest: usize) -> Result<(), SubstituteError> {
+        let rest = &self.parts[self.part][self.at..];
+        let found = rule.find.next(rest)?.and_then(|groups| groups[0].map(|span| (span, groups)));
+        let Some(((start, end), groups)) = found else {
+            self.whole.extend_from_slice(rest);
+            self.made.push(std::mem::take(&mut self.whole));
+            (self.part, self.at, self.length) = (self.part + 1, 0, 0);
+            return Ok(());
+        };
+        if end == start {
+            return Err(SubstituteError("the pattern of a Substitute matches an empty text".into()));
+        }
+        let replaced = rule.replacement.fill(rest, &groups);
+        self.length += start + replaced.len();
+        if self.length > longest {
+            return Err(too_long(longest));
+        }
+        if rule.flattens {
+            self.whole.extend_from_slice(&rest[..start]);
+            self.whole.extend_from_slice(&replaced);
+        } else {
+            self.made.extend([rest[..start].to_vec(), replaced]);
+        }
+        self.at += end;
+        Ok(())
+    }
+}
+
+fn too_long(longest: usize) -> SubstituteError {
+    SubstituteError(format!("a line becomes longer than {longest} bytes (SubstituteMaxLineLength)"))
 }
 
 impl Find {
@@ -316,6 +362,23 @@ mod tests {
             ("Substitute s/foo//", "a foo b", "a  b"),
         ] {
             assert_eq!(changed(lines, line), Ok(expected.into()), "{lines}");
+        }
+    }
+
+    #[test]
+    fn a_line_is_changed_bit_by_bit_as_at_once() {
+        for rules in ["Substitute s/a|o/xy/\nSubstitute s/yx/z/", "Substitute s/a|o/xy/q\nSubstitute s/yb/z/"]
+        {
+            let (dir, line) = (dir(rules).unwrap(), b"aab foo ".repeat(50));
+            let (mut steps, mut changing) = (0, Changing::new(&line));
+            let by_steps = loop {
+                steps += 1;
+                if let Some(changed) = changing.step(&dir, || false).unwrap() {
+                    break changed;
+                }
+            };
+            assert!(steps > 200, "{steps}");
+            assert_eq!(by_steps, dir.changed(&line).unwrap());
         }
     }
 

@@ -14,7 +14,7 @@ use crate::request::Request;
 use crate::request::reply::Marks;
 use bytes::Bytes;
 use hostler_config::DirConfig;
-use hostler_config::directives::substitute::LONGEST;
+use hostler_config::directives::substitute::{Changing, LONGEST};
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
@@ -33,6 +33,8 @@ pub(crate) static MODULE: Module = Module {
 const TURN: usize = 32 << 10;
 const MADE: usize = 64 << 10;
 const SLICE: Duration = Duration::from_millis(1);
+/// Most slices of a single line.
+const MOST_SLICES: u32 = 500;
 
 async fn changed(request: &mut Request, body: Body) -> Body {
     if matches!(body, Body::Empty) || request.resource.dir.substitute.rules.is_empty() {
@@ -53,13 +55,15 @@ struct Lines {
     lines: Vec<u8>,
     at: usize,
     ended: bool,
+    /// The line that is being changed, and how many slices of time it has had.
+    changing: Option<(Changing, u32)>,
     sideline: Sideline,
 }
 
 impl Lines {
     fn new(request: &Request, source: Box<dyn BodyStream>) -> Self {
         let (dir, sideline) = (request.resource.dir.clone(), Sideline::of(request));
-        Self { source, dir, lines: Vec::new(), at: 0, ended: false, sideline }
+        Self { source, dir, lines: Vec::new(), at: 0, ended: false, changing: None, sideline }
     }
 
     fn check(&self, length: usize) -> Result<(), BodyError> {
@@ -71,27 +75,43 @@ impl Lines {
         Err(BodyError::Filter(why))
     }
 
-    /// Changes lines that are there, some at a time.
+    /// Changes lines that are there, some at a time, and of a long one a part.
     fn change(&mut self) -> Result<Vec<u8>, BodyError> {
         let mut out = Vec::new();
         let (begin, since) = (self.at, Instant::now());
         while self.at - begin < TURN && out.len() < MADE && since.elapsed() < SLICE {
-            let rest = &self.lines[self.at..];
-            let end = match memchr::memchr(b'\n', rest) {
-                Some(end) => end + 1,
-                None if self.ended => rest.len(),
-                None => break,
-            };
-            if end == 0 {
-                break;
-            }
-            self.check(end)?;
+            let Some((mut line, slices)) = self.next_line()? else { break };
             let rules = &self.dir.substitute;
-            let changed = budget::alone(|| rules.changed(&rest[..end]));
-            out.extend(changed.map_err(|failed| BodyError::Filter(failed.0))?);
-            self.at += end;
+            let changed = budget::alone(|| line.step(rules, || since.elapsed() < SLICE));
+            match changed.map_err(|failed| BodyError::Filter(failed.0))? {
+                Some(changed) => out.extend(changed),
+                None if slices >= MOST_SLICES => {
+                    return Err(BodyError::Filter("a line takes too long".to_owned()));
+                }
+                None => self.changing = Some((line, slices + 1)),
+            }
         }
         Ok(out)
+    }
+
+    /// The line that is being changed, or the next one that is whole.
+    fn next_line(&mut self) -> Result<Option<(Changing, u32)>, BodyError> {
+        if let Some(begun) = self.changing.take() {
+            return Ok(Some(begun));
+        }
+        let rest = &self.lines[self.at..];
+        let end = match memchr::memchr(b'\n', rest) {
+            Some(end) => end + 1,
+            None if self.ended => rest.len(),
+            None => 0,
+        };
+        if end == 0 {
+            return Ok(None);
+        }
+        self.check(end)?;
+        let line = Changing::new(&rest[..end]);
+        self.at += end;
+        Ok(Some((line, 0)))
     }
 }
 
@@ -110,7 +130,7 @@ impl BodyStream for Lines {
                 return Poll::Ready(Some(Ok(out.into())));
             }
             // Lines that were changed to nothing may be followed by others.
-            if memchr::memchr(b'\n', &self.lines[self.at..]).is_some() {
+            if self.changing.is_some() || memchr::memchr(b'\n', &self.lines[self.at..]).is_some() {
                 continue;
             }
             if self.ended && self.at == self.lines.len() {

@@ -63,7 +63,12 @@ pub(crate) async fn attempt(
     };
     let timeout = told.timeout.unwrap_or_else(|| settings::timeout(&request.server));
     match trip(request, pool, (head, ask), timeout).await {
-        Ok(body) => Ok(Ok(body)),
+        Ok(body) => {
+            if body.len() != Some(0) {
+                request.reply.marks.set(Marks::FLUSHED);
+            }
+            Ok(Ok(body))
+        }
         Err(error) if error.kind == Kind::NotConnected => Ok(Err(error)),
         Err(error) => Err(fail(request, module, &error)),
     }

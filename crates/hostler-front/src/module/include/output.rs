@@ -59,6 +59,7 @@ pub(super) async fn expand(request: &mut Request, parsed: Rc<Parsed>) -> Body {
     if !parsed.page.is_plain() {
         // The next request may get something else.
         request.lasting = false;
+        request.reply.marks.set(Marks::FLUSHED);
         if request.target.headers_in.contains("Range") {
             request.reply.marks.set(Marks::UNRANGED);
         }

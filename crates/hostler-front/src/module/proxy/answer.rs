@@ -56,6 +56,9 @@ pub(super) fn apply(request: &mut Request, to: &Destination, said: &Said) {
         fields.merge("Via", &outgoing::via(request, via, said.head.version.min(HTTP_11)).into());
     }
     request.resource.content_type = fields.take(b"Content-Type");
+    if !fields.contains(b"Content-Length") && &*request.target.method != b"HEAD" {
+        request.reply.marks.set(Marks::FLUSHED);
+    }
     request.reply.headers_out = fields;
     request.reply.marks.set(Marks::KEEPS_SERVER);
 }
