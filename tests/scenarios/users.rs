@@ -65,3 +65,62 @@ fn the_system_s_own_users_have_no_directory() {
         assert_eq!(server.get(&format!("/~{user}/")).status, 404, "{user}");
     }
 }
+
+const BY_PERL: &str = "print \"Content-Type: text/plain\\n\\n$>\";\n";
+
+#[test]
+fn perl_and_its_workers_are_the_user_s_too() {
+    needs_root!();
+    let config = "UserDir disabled\nUserDir enabled nobody\nUserDir \"@ROOT@/homes/*/www\"\n\
+         <Directory \"@ROOT@\">\nRequire all granted\nOptions +ExecCGI\nAddHandler perl-script .pl\n\
+         PerlResponseHandler ModPerl::Registry\nPerlOptions +ParseHeaders\n</Directory>\n";
+    let site = Site::new().config(config);
+    let server = site
+        .script("homes/nobody/www/id.pl", BY_PERL)
+        .owner("homes/nobody/www/id.pl", NOBODY)
+        .mode("homes/nobody/www/id.pl", 0o700)
+        .file("htdocs/id.pl", BY_PERL)
+        .owner("htdocs/id.pl", SITE_UID)
+        .mode("htdocs/id.pl", 0o700)
+        .start();
+    let who = |target: &str| {
+        let answer = server.get(target);
+        assert_eq!(answer.status, 200, "{target}: {}", server.error_log());
+        answer.text()
+    };
+    for _ in 0..2 {
+        assert_eq!(who("/~nobody/id.pl"), NOBODY.to_string());
+        assert_eq!(who("/id.pl"), SITE_UID.to_string());
+    }
+}
+
+const BY_PHP: &str = "<?php\nheader('Content-Type: text/plain');\n\
+    echo trim(shell_exec('id -u')), ' ', get_current_user(), ' ', is_readable($_GET['file'] ?? '-') ? 'reads' : 'reads not';\n";
+
+#[test]
+fn php_and_its_workers_are_the_user_s_too() {
+    needs_root!();
+    hostler_tests::needs_program!("/usr/lib/libphp8.2.so");
+    let config = "UserDir disabled\nUserDir enabled nobody\nUserDir \"@ROOT@/homes/*/www\"\n\
+         <Directory \"@ROOT@\">\nRequire all granted\n</Directory>\nPHPINIDir \"@ROOT@/php.ini\"\n\
+         <FilesMatch \"\\.php$\">\nSetHandler application/x-httpd-php\n</FilesMatch>\n";
+    let site = Site::new().config(config).file("php.ini", "log_errors=1\ndisplay_errors=0\n");
+    let server = site
+        .file("homes/nobody/www/id.php", BY_PHP)
+        .owner("homes/nobody/www/id.php", NOBODY)
+        .mode("homes/nobody/www/id.php", 0o600)
+        .file("htdocs/id.php", BY_PHP)
+        .owner("htdocs/id.php", SITE_UID)
+        .mode("htdocs/id.php", 0o600)
+        .start();
+    let own = server.site().path("homes/nobody/www/id.php");
+    let target = |url: &str| format!("{url}?file={}", own.display());
+    for _ in 0..2 {
+        let answer = server.get(&target("/~nobody/id.php"));
+        assert_eq!(answer.text(), format!("{NOBODY} nobody reads"), "{}", server.error_log());
+        // The site's own user can't open the other's files.
+        let answer = server.get(&target("/id.php"));
+        let text = answer.text();
+        assert!(text.starts_with(&SITE_UID.to_string()) && text.ends_with("reads not"), "{text}");
+    }
+}
