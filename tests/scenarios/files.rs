@@ -1,6 +1,7 @@
 //! Static files.
 
 use hostler_tests::{SITE_UID, Site, needs_root};
+use std::io::{Read as _, Write as _};
 use std::time::Duration;
 
 #[test]
@@ -54,4 +55,15 @@ fn an_answer_that_is_known_already_closes_where_it_should() {
         connection.send(format!("GET {target} HTTP/1.1\r\nHost: localhost\r\n\r\n"));
         assert!(connection.closes_within(Duration::from_secs(4)));
     }
+}
+
+#[test]
+fn a_connection_without_a_proxy_header_is_closed_and_not_reset() {
+    let server = Site::new().config("RemoteIPProxyProtocol On\n").start();
+    let connection = server.connect();
+    let mut stream = connection.sender();
+    let text = "PROXY FOO 192.0.2.1 192.0.2.2 1 2\r\nGET / HTTP/1.1\r\nHost: localhost\r\n\r\n";
+    stream.write_all(text.as_bytes()).expect("the server listens");
+    let mut answer = Vec::new();
+    assert_eq!(stream.read_to_end(&mut answer).map_err(|error| error.kind()), Ok(0));
 }

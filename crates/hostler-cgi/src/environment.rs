@@ -235,20 +235,27 @@ impl Environment {
     }
 
     /// `NAME=value` entries for `execve`. In names everything but letters, digits and `_` becomes `_`, a digit
-    /// at the beginning too. A variable without a name is left out, a value ends at its first NUL.
+    /// at the beginning too. A variable without a name is left out, and one that would become another's namesake (programs
+    /// would see one of both); a value ends at its first NUL.
     #[must_use]
     pub fn into_entries(self) -> Vec<Vec<u8>> {
-        let named = self.0.into_iter().filter(|(name, _)| !name.is_empty());
-        named.map(|(name, value)| entry(name, &value)).collect()
+        let entries = self.0.iter().filter_map(|(name, value)| {
+            let shown = shown(name);
+            let is_namesake = shown != *name && self.value(&shown).is_some();
+            (!name.is_empty() && !is_namesake).then(|| entry(shown, value))
+        });
+        entries.collect()
     }
 }
 
+/// A name as programs see it.
+fn shown(name: &[u8]) -> Vec<u8> {
+    let is_part =
+        |(at, byte): (usize, &u8)| byte.is_ascii_alphanumeric() && (at > 0 || !byte.is_ascii_digit());
+    name.iter().enumerate().map(|(at, byte)| if is_part((at, byte)) { *byte } else { b'_' }).collect()
+}
+
 fn entry(mut name: Vec<u8>, value: &[u8]) -> Vec<u8> {
-    for (at, byte) in name.iter_mut().enumerate() {
-        if !byte.is_ascii_alphanumeric() || (at == 0 && byte.is_ascii_digit()) {
-            *byte = b'_';
-        }
-    }
     name.push(b'=');
     name.extend(value.iter().take_while(|byte| **byte != 0));
     name

@@ -45,6 +45,15 @@ fn built(request: &Request<'_>, headers: &[(&str, &str)], mut environment: Envir
 }
 
 #[test]
+fn nothing_becomes_the_namesake_of_another() {
+    let mut environment = Environment::new();
+    environment.set("GATEWAY?INTERFACE", "own");
+    environment.set("GATEWAY_INTERFACE", "CGI/1.1");
+    environment.set("a.b", "c");
+    assert_eq!(entries(environment), ["GATEWAY_INTERFACE=CGI/1.1", "a_b=c"]);
+}
+
+#[test]
 fn it_is_apaches() {
     let mut configured = Environment::new();
     configured.set("my.var-x", "dotted");

@@ -315,6 +315,7 @@ async fn behind_proxy(
                 );
                 crate::log::server(thread, crate::log::Severity::Error, &message);
             }
+            preface::drop_unread(&stream);
             return;
         }
     };

@@ -91,3 +91,13 @@ pub(crate) async fn proxy_header(stream: &TcpStream) -> io::Result<Option<Socket
     }
     Ok(client)
 }
+
+/// Reads what has come already, so much at most: a close with unread bytes would reset the connection.
+pub(crate) fn drop_unread(stream: &TcpStream) {
+    let mut scratch = [0; 4096];
+    for _ in 0..16 {
+        if !matches!(stream.try_read(&mut scratch), Ok(1..)) {
+            return;
+        }
+    }
+}
