@@ -158,6 +158,14 @@ async fn send_file(
     Ok(())
 }
 
+fn last_chunk(out: &mut Vec<u8>, trailers: Option<&Table>) {
+    out.extend_from_slice(b"0\r\n");
+    for (name, value) in trailers.into_iter().flat_map(Table::iter) {
+        field(out, name, value);
+    }
+    out.extend_from_slice(b"\r\n");
+}
+
 async fn send_stream(
     wire: &Rc<Wire>,
     (head, mut stream): (Vec<u8>, Box<dyn BodyStream>),
@@ -213,11 +221,7 @@ async fn send_stream(
     }
     if chunked {
         let before = text.len();
-        text.extend_from_slice(b"0\r\n");
-        for (name, value) in stream.trailers().filter(|_| trailers).iter().flat_map(Table::iter) {
-            field(&mut text, name, value);
-        }
-        text.extend_from_slice(b"\r\n");
+        last_chunk(&mut text, stream.trailers().filter(|_| trailers).as_ref());
         sent.total += (text.len() - before) as u64;
     }
     if text.is_empty() { Ok(()) } else { wire.write(&[&text]).await }

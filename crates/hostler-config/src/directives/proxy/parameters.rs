@@ -164,7 +164,7 @@ impl Parameters {
             "min" => self.min = Some(number(value, 0..=100_000)?),
             "max" => self.max = Some(number(value, 1..=100_000)?),
             "smax" => self.soft_max = Some(number(value, 0..=100_000)?),
-            "ttl" => self.ttl = Some(Duration::from_secs(number(value, 1..=1_000_000)?)),
+            "ttl" => self.ttl = Some(Duration::from_secs(number(whole(value), 1..=1_000_000)?)),
             "addressttl" => self.address_ttl = Some(Duration::from_secs(number(value, 0..=1_000_000)?)),
             "responsefieldsize" => self.field_size = Some(number(value, 256..=1 << 20)?),
             "upgrade" => self.upgrade = Some(protocols(value)),
@@ -305,6 +305,13 @@ pub(super) fn buffer(value: &str) -> Result<usize, String> {
         1..512 => Err(format!("\"{value}\" is neither 0 nor 512 at least")),
         size => Ok(size),
     }
+}
+
+/// The digits that a number of seconds begins with. Quirk(apache): a unit behind them counts for nothing (`retry=5s`, and also
+/// `retry=5ms`, are five seconds).
+fn whole(value: &str) -> &str {
+    let end = value.bytes().position(|b| !b.is_ascii_digit()).unwrap_or(value.len());
+    if end == 0 { value } else { &value[..end] }
 }
 
 fn protocols(value: &str) -> Vec<Box<str>> {

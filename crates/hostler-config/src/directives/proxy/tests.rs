@@ -34,6 +34,10 @@ fn urls_of_servers() {
         (&*url.host, url.port(), &*url.path, url.base()),
         ("example.org", 8080, "/A?b", "http://example.org:8080".to_owned())
     );
+    for (short, long) in [("http:", "http://localhost"), ("FCGI:/app", "fcgi://localhost/app")] {
+        let [short, long] = [short, long].map(|url| Url::parse(&format!("unix:/run/x|{url}")).unwrap());
+        assert_eq!(short, long);
+    }
     let unix = Url::parse("unix:/run/x.sock|http://localhost/a").unwrap();
     assert_eq!(
         (unix.unix.as_deref(), unix.to_string()),
@@ -49,6 +53,8 @@ fn urls_of_servers() {
         "http://a b/",
         "unix:x|http://a",
         "unix:/x",
+        "unix:/x|http",
+        "http:",
     ] {
         assert!(Url::parse(bad).is_err(), "{bad}");
     }
@@ -133,7 +139,7 @@ fn what_cannot_be_carried_out_stops_the_start() {
 #[test]
 fn servers_and_balancers_are_known_by_their_names() {
     let text = "<Proxy balancer://App>\nBalancerMember http://one:1 route=a loadfactor=2.5\n\
-                BalancerMember http://two status=+H retry=5\nProxySet stickysession=SID|sid lbmethod=bybusyness\n</Proxy>\n\
+                BalancerMember http://two status=+H retry=5s\nProxySet stickysession=SID|sid lbmethod=bybusyness\n</Proxy>\n\
                 ProxyPass / balancer://app/ nofailover=On\nProxyPass /x http://a/x timeout=3\n\
                 ProxySet http://a/x connectiontimeout=500ms\n\
                 <VirtualHost *:80>\nServerName v\nProxyPass /y http://b/\n</VirtualHost>";
