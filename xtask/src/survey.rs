@@ -61,7 +61,7 @@ fn listed() -> Result<Vec<String>> {
 fn unpacked(folder: &Path, package: &str) -> Result<PathBuf> {
     let is_name = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "+-.".contains(c);
     if package.is_empty() || !package.chars().all(is_name) {
-        bail!("this is no package's name");
+        bail!("this is not the name of a package");
     }
     let root = folder.join(package);
     if root.is_dir() {

@@ -91,10 +91,14 @@ fn check_build(first: Option<FromMaster>) -> io::Result<()> {
 /// Blocks from this size on are the kernel's again when they are freed: what is made for a request of a tenant's is large only where
 /// the tenant wants it so.
 const LARGE: i32 = 1 << 20;
+/// What a thread may keep of freed memory: some requests' worth. (The default, 128 KiB, is about what some requests take, so that
+/// pages went back and forth.)
+const KEPT: i32 = 1 << 20;
 
 /// Runs the front until it has drained or the master is gone.
 pub(crate) fn run() -> io::Result<()> {
     hostler_sys::memory::map_large_blocks(LARGE);
+    hostler_sys::memory::keep_freed(KEPT);
     plan::install(&modules::MODULES).map_err(io::Error::other)?;
     hostler_techniques::install().map_err(io::Error::other)?;
     let signals = stop::signals()?;

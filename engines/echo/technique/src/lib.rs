@@ -32,7 +32,7 @@ pub static ECHO: Technique = Technique {
     ways: &[(Isolation::Persistent, Via::Ring(&ENGINE)), (Isolation::Fork, Via::Ring(&ENGINE))],
     refused: &[(
         Isolation::Exec,
-        "the tests' echo is no program of a site's: use Isolation persistent or fork",
+        "the tests' echo is not a program of a site: use Isolation persistent or fork",
     )],
     phases: Phases::Response,
     modules: &[],

@@ -148,7 +148,7 @@ class Http(Receiver):
         if not isinstance(status, int):
             raise TypeError(f"the status must be a number, not {type(status).__name__}")
         if not 200 <= status <= 999:
-            raise ValueError(f"{int(status)} is no status of an answer")
+            raise ValueError(f"{int(status)} is not a status that an answer can have")
         if message.get("trailers"):
             self._trailers = []
         headers = list(message.get("headers", ()))

@@ -40,7 +40,7 @@ def load(said):
     if calls:
         found = found()
     if not callable(found):
-        raise NoApplication(f"{name} of {place} is no application: {type(found).__name__} can't be called")
+        raise NoApplication(f"{name} of {place} is not an application: {type(found).__name__} can't be called")
     return single(found), getattr(module, "__file__", None)
 
 

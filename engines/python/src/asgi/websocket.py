@@ -183,7 +183,7 @@ class WebSocket(Receiver):
         elif kind == "websocket.http.response.start":
             status = message["status"]
             if not 300 <= status <= 999 and not 200 <= status < 300:
-                raise ValueError(f"{status} is no status of an answer")
+                raise ValueError(f"{status} is not a status that an answer can have")
             self.connection.say(wire.head(b"H", int(status), message.get("headers", ())))
             self._state = DENIED
         else:

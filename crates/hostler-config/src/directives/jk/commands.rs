@@ -273,7 +273,7 @@ fn option(command: &mut Command<'_>, args: &Args) -> Result<(), String> {
             return Err(format!("{word} is not possible"));
         }
         "forwarddirectories" | "forwardphysicaladdress" | "forwardsslcertchain" => {}
-        _ => return Err(format!("\"{word}\" is no option")),
+        _ => return Err(format!("\"{word}\" is not an option")),
     }
     Ok(())
 }

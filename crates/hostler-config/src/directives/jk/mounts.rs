@@ -187,7 +187,7 @@ impl Rule {
 pub(super) fn statuses(value: &str) -> Result<Vec<u16>, String> {
     let status = |word: &str| {
         let number = word.parse::<u16>().ok().filter(|status| (100..=599).contains(status));
-        number.ok_or_else(|| format!("\"{word}\" is no status from 100 to 599"))
+        number.ok_or_else(|| format!("\"{word}\" is not a status from 100 to 599"))
     };
     words(value).filter(|word| !word.starts_with('-')).map(status).collect()
 }

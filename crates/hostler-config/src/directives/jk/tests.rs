@@ -138,7 +138,7 @@ fn what_makes_no_sense_is_refused() {
         ("JkMount lb", "needs a URL-path"),
         ("<Location /a>\nJkMount /a lb\n</Location>", "the Location's is meant"),
         ("<VirtualHost *:80>\nJkWorkerProperty worker.list=a\n</VirtualHost>", "whole server's"),
-        ("JkOptions +Nonsense", "is no option"),
+        ("JkOptions +Nonsense", "is not an option"),
         ("JkOptions -ForwardURIProxy", "not possible"),
         ("JkHTTPSIndicator MY_HTTPS", "mod_ssl's HTTPS"),
         ("JkWorkersFile nowhere", "cannot read"),

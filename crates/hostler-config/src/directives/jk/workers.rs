@@ -151,7 +151,7 @@ impl<'p> Said<'p> {
             let said = Said::of(self.all, name)
                 .ok_or_else(|| self.wrong(&format!("nothing is said of its member {name}")))?;
             if said.value("type").is_some_and(|kind| !kind.starts_with("ajp")) {
-                return Err(self.wrong(&format!("its member {name} is no ajp13")));
+                return Err(self.wrong(&format!("its member {name} is not of type ajp13")));
             }
             let mut member = said.container(&mut parameters, warnings)?;
             let own = Arc::make_mut(&mut member.worker.parameters);
@@ -274,7 +274,7 @@ fn host(value: &str) -> Result<Box<str>, String> {
 }
 
 fn number<N: std::str::FromStr>(value: &str) -> Result<N, String> {
-    value.parse().map_err(|_| format!("\"{value}\" is no number, or too large"))
+    value.parse().map_err(|_| format!("\"{value}\" is not a number, or too large"))
 }
 
 fn seconds(value: &str) -> Result<Duration, String> {

@@ -1,6 +1,7 @@
 //! URLs of other servers, as `ProxyPass`, `BalancerMember` and `<Proxy>` have them, and as a request comes to have one.
 
 use std::fmt;
+use std::io::Write as _;
 
 /// Schemes that Hostler speaks, and their usual ports.
 const SCHEMES: &[(&str, u16)] = &[
@@ -152,11 +153,20 @@ impl Url {
     /// Scheme, host and port, the latter if it is not the usual one.
     #[must_use]
     pub fn base(&self) -> String {
-        let port = self.port.filter(|port| Some(*port) != self.usual_port());
-        let host = if self.host.contains(':') { format!("[{}]", self.host) } else { self.host.to_string() };
-        match port {
-            Some(port) => format!("{}://{host}:{port}", self.scheme),
-            None => format!("{}://{host}", self.scheme),
+        let mut base = format!("{}://", self.scheme).into_bytes();
+        self.write_host(&mut base);
+        String::from_utf8(base).unwrap_or_default()
+    }
+
+    /// Host and port, the latter if it is not the usual one.
+    pub fn write_host(&self, out: &mut Vec<u8>) {
+        let (open, close) = if self.host.contains(':') { ("[", "]") } else { ("", "") };
+        for part in [open, &self.host, close] {
+            out.extend_from_slice(part.as_bytes());
+        }
+        if let Some(port) = self.port.filter(|port| Some(*port) != self.usual_port()) {
+            // Writing to memory does not fail.
+            let _ = write!(out, ":{port}");
         }
     }
 }

@@ -95,8 +95,9 @@ pub(super) fn host(request: &Request, to: &Destination) -> Vec<u8> {
         let own = || variables::virtual_host(&request.server, &request.client.peer).into_owned();
         return request.target.headers_in.find("Host").map_or_else(own, |host| host.to_vec());
     }
-    let base = to.url.base();
-    base.split_once("://").map_or_else(Vec::new, |(_, host)| host.as_bytes().to_vec())
+    let mut host = Vec::with_capacity(to.url.host.len() + 8);
+    to.url.write_host(&mut host);
+    host
 }
 
 /// Fields that this server sets or adds to, and those that it takes out.

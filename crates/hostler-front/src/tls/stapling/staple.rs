@@ -105,7 +105,8 @@ impl Staple {
     pub(super) fn take(&self, asked: Result<Vec<u8>, String>) -> (Duration, Option<String>) {
         let now = seconds();
         let read = asked.and_then(|answer| {
-            let said = hostler_ocsp::read(&answer, &self.about).ok_or("what it says is no answer")?;
+            let said =
+                hostler_ocsp::read(&answer, &self.about).ok_or("what it says is not an OCSP response")?;
             Ok((answer, said))
         });
         let (shown, is_good, until, complaint) = match read {
