@@ -83,6 +83,7 @@ void hp_boot_api(pTHX)
     hp_boot_record(aTHX);
     hp_boot_io(aTHX);
     hp_boot_handles(aTHX);
+    hp_boot_errors(aTHX);
     hp_boot_programs(aTHX);
     hp_boot_table(aTHX);
     hp_boot_request(aTHX);

@@ -74,8 +74,20 @@ int hp_is_part(const hp_request *r);
 hp_str hp_protocol_name(const hp_request *r);
 /* Adds the CGI variables to subprocess_env. */
 void hp_env_common(pTHX_ hp_request *r);
-/* What the program has added to %ENV is in subprocess_env as well, for the log and whoever asks. */
+/* What the program has changed of %ENV is in subprocess_env as well, for the log and whoever asks (env_follow.c). */
 void hp_env_of_program(pTHX_ hp_request *r);
+/* From now on what is done with %ENV and with the request's table is looked at. */
+void hp_env_watch(pTHX_ hp_request *r);
+/* %ENV is this request's, and nobody's any more. */
+void hp_follow_begin(pTHX_ hp_request *r);
+void hp_follow_end(pTHX);
+/* Makes room for a request inside of another one; and gives it back. */
+typedef struct {
+    hp_request *filled;
+    HV *last;
+} hp_followed;
+hp_followed hp_follow_put_aside(void);
+void hp_follow_take_back(pTHX_ hp_followed outer);
 /* Only what PerlSetEnv and PerlPassEnv say: all that a program finds before it asks for CGI's variables. */
 void hp_env_put_configured(pTHX_ hp_request *r);
 /* The hash that is %ENV during a request (environ.c): begin, put every variable, end; again if end answers 0. */
@@ -84,12 +96,12 @@ void hp_environ_put(pTHX_ const char *name, size_t length, hp_str value);
 int hp_environ_end(pTHX);
 /* What follows goes into %ENV as it is; hp_environ_restore() takes it out again. */
 void hp_environ_into_real(pTHX);
-/* %ENV of a request to which its program has added something; else NULL. */
+/* %ENV of a request of which its program has changed something; else NULL. */
 HV *hp_environ_changed(pTHX);
-/* Names that the request began with, by index; NULL behind the last. */
-const char *hp_environ_name(size_t index, size_t *length);
-/* Whether %ENV outside of requests has this variable with this value. */
-int hp_environ_is_outer(pTHX_ const char *name, I32 length, SV *value);
+/* The hash itself; NULL: %ENV is the process's. */
+HV *hp_environ_of_request(pTHX);
+/* What the request began with, as a new hash. */
+HV *hp_environ_given(pTHX);
 void hp_environ_restore(pTHX);
 /* Takes a request's %ENV away, NULL if it has none; and gives it back, in place of another's. */
 HV *hp_environ_put_aside(pTHX);
@@ -120,6 +132,11 @@ SV *hp_table_access(pTHX_ hp_table *table, SV *name, SV *value);
 void hp_boot_record(pTHX);
 void hp_boot_io(pTHX);
 void hp_boot_handles(pTHX);
+/* STDERR (errors.c); and what a request has begun a line with. */
+void hp_boot_errors(pTHX);
+void hp_errors_end(void);
+/* Before each request. */
+void hp_errors_begin(void);
 void hp_boot_programs(pTHX);
 void hp_boot_table(pTHX);
 void hp_boot_request(pTHX);

@@ -184,6 +184,8 @@ int hp_aborted(void);
 /* A line for the ErrorLog: severity 0 emerg ... 7 debug; of the virtual host, or of the main server. Works at any
  * time; without a request it goes to stderr. */
 void hp_log(int severity, int virtual_host, const char *text, size_t length);
+/* A line of the program's STDERR, without its end; to the worker's pipe where nobody listens to the request. */
+void hp_print_error(const char *text, size_t length);
 /* Asks what this URL (file == 0) or path maps to: HP_TOLD_ANSWER. */
 void hp_ask_look_up(const char *method, size_t method_length, const char *target, size_t length, int file);
 /* Has the answer of what was looked up sent as part of this one's, as it has been changed (NULL: it was not):

@@ -73,6 +73,7 @@ static void after(pTHX_ void *context)
 static void reset(pTHX)
 {
     AV *arguments = PL_argvgv ? GvAV(PL_argvgv) : NULL;
+    hp_errors_end();
     if (SvTRUE(ERRSV))
         sv_setpvs(ERRSV, "");
     if (GvHV(PL_errgv) && HvUSEDKEYS(GvHV(PL_errgv)))
@@ -214,6 +215,7 @@ int hp_perl_serve(const hp_request_in *request, hp_directory *directory, int sta
     dTHX;
     hp_trip t;
     int is_script;
+    hp_errors_begin();
     begin(aTHX_ & t, request, directory);
     is_script = hp_handler_kind(aTHX_ t.r) == CGI_SCRIPT && !(request->phases & BEFORE_RESPONSE);
     if (!is_script) { /* what a parent has prepared for scripts */

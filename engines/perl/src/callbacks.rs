@@ -136,7 +136,8 @@ unsafe extern "C" fn hp_out_finished(given: &ffi::Outcome) {
     let text = unsafe { given.text.bytes() };
     let outcome = match given.kind {
         outcome::DONE => Outcome::Done,
-        outcome::STATUS if (100..=999).contains(&given.status) => Outcome::Status(given.status),
+        // After one below 200 the client would take the next answer for this one's.
+        outcome::STATUS if (200..=999).contains(&given.status) => Outcome::Status(given.status),
         outcome::STATUS => Outcome::Status(500),
         outcome::DECLINED => Outcome::Declined,
         outcome::REDIRECT if text.starts_with(b"/") => Outcome::Redirect(text),
@@ -182,6 +183,26 @@ unsafe extern "C" fn hp_log(severity: c_int, virtual_host: c_int, text: *const c
     let text = unsafe { Str { ptr: text, len: length }.bytes() };
     let severity = Severity::numbered(severity);
     if trip(|trip| trip.log(severity, virtual_host != 0, text)).is_none() {
+        process::complain(text);
+    }
+}
+
+/// # Safety
+/// There must be `length` bytes of text.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn hp_print_error(text: *const c_char, length: usize) {
+    // SAFETY: the caller's.
+    let text = unsafe { Str { ptr: text, len: length }.bytes() };
+    let said = trip(|trip| {
+        let listens = !trip.is_abandoned();
+        if listens {
+            trip.say(&FromWorker::Printed(text));
+            // A worker that dies of what it tells here should have told it.
+            trip.publish();
+        }
+        listens
+    });
+    if said != Some(true) {
         process::complain(text);
     }
 }

@@ -67,9 +67,9 @@ impl Conversation {
         dialect: Option<&'static dyn Dialect>,
     ) -> Self {
         Self {
+            said: Said::by(engine.log, &exchange),
             exchange,
             upload: Upload::of(body),
-            said: Said::by(engine.log),
             taken: VecDeque::new(),
             failed: None,
             dialect,
@@ -159,6 +159,10 @@ impl Conversation {
                 self.said.log(request, severity, virtual_host, text);
                 return Ok(None);
             }
+            FromWorker::Printed(line) => {
+                self.said.print(request, line);
+                return Ok(None);
+            }
             FromWorker::End { .. } => return Err(lied("it ended a request that it had not answered")),
             FromWorker::Own(own) => {
                 let own = message.slice_ref(own);
@@ -184,7 +188,8 @@ impl Conversation {
 
 /// The same, of one that had not become a conversation; `module`: whose lines those are that the worker writes.
 pub(crate) fn part(mut exchange: Exchange, request: &Request, module: &'static str) {
-    part_with(move |context| exchange.poll_next(context), request, Said::by(module));
+    let said = Said::by(module, &exchange);
+    part_with(move |context| exchange.poll_next(context), request, said);
 }
 
 /// The same, of whatever gives its messages.
@@ -209,9 +214,12 @@ where
 }
 
 fn write_rest(request: &Request, frame: &Frame, said: &Said) {
-    let message = FromWorker::decode(frame.kind, &frame.body);
-    if let Ok(FromWorker::Log { severity, virtual_host, text }) = message {
-        said.log(request, severity, virtual_host, text);
+    match FromWorker::decode(frame.kind, &frame.body) {
+        Ok(FromWorker::Log { severity, virtual_host, text }) => {
+            said.log(request, severity, virtual_host, text);
+        }
+        Ok(FromWorker::Printed(line)) => said.print(request, line),
+        _ => {}
     }
 }
 

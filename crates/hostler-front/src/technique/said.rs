@@ -3,6 +3,7 @@
 use crate::log;
 use crate::request::Request;
 use hostler_gateway::LOGGED;
+use hostler_gateway::backend::ring::Exchange;
 use hostler_wire::work::Severity;
 use std::cell::Cell;
 
@@ -11,24 +12,38 @@ use std::cell::Cell;
 pub(crate) struct Said {
     /// Whose lines they are.
     module: &'static str,
+    /// The worker's process.
+    pid: u32,
     /// In bytes.
     written: Cell<usize>,
 }
 
 impl Said {
-    /// For a request whose programs are this module's.
-    pub(crate) fn by(module: &'static str) -> Self {
-        Self { module, written: Cell::new(0) }
+    /// For a request whose programs are this module's; who serves it.
+    pub(crate) fn by(module: &'static str, exchange: &Exchange) -> Self {
+        Self { module, pid: exchange.worker().1, written: Cell::new(0) }
     }
 
     /// Writes a line.
     pub(crate) fn log(&self, request: &Request, severity: Severity, virtual_host: bool, text: &[u8]) {
+        self.write(request, text, |text| write(request, self.module, severity, virtual_host, text));
+    }
+
+    /// Writes a line of its standard error, as one that has come by the worker's pipe.
+    pub(crate) fn print(&self, request: &Request, line: &[u8]) {
+        self.write(request, line, |line| {
+            let text = [format!("process {}: ", self.pid).as_bytes(), line].concat();
+            log::program(&request.thread, &request.server, self.module, &text);
+        });
+    }
+
+    fn write(&self, request: &Request, text: &[u8], write: impl FnOnce(&[u8])) {
         let before = self.written.get();
         if before >= LOGGED {
             return;
         }
         self.written.set(before + text.len() + 1);
-        write(request, self.module, severity, virtual_host, text);
+        write(text);
         if self.written.get() >= LOGGED {
             let end = b"(too many lines: the rest of this request is not logged)";
             log::of_program(request, log::Severity::Error, self.module, end);

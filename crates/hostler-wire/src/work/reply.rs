@@ -22,6 +22,9 @@ pub enum FromWorker<'a> {
         /// The text.
         text: &'a [u8],
     },
+    /// A line that a program has written to its standard error, where it has its place between those that it logs: what comes
+    /// by the pipe is read by somebody else, before or after them.
+    Printed(&'a [u8]),
     /// The program reads the request's body in a trip that has come without ([`super::request_flag::BODY_ASKED`]).
     /// Answer: `ToWorker::Body` with as many bytes at most, or `ToWorker::BodyEnd`.
     ReadBody(u32),
@@ -140,6 +143,7 @@ mod kind {
     pub(super) const OWN: u8 = 5;
     pub(super) const FINISHED: u8 = 6;
     pub(super) const END: u8 = 7;
+    pub(super) const PRINTED: u8 = 8;
 }
 
 impl<'a> FromWorker<'a> {
@@ -151,6 +155,8 @@ impl<'a> FromWorker<'a> {
     pub const FINISHED: u8 = kind::FINISHED;
     /// Kind of [`Self::End`].
     pub const END: u8 = kind::END;
+    /// Kind of [`Self::Printed`].
+    pub const PRINTED: u8 = kind::PRINTED;
     /// Kind of [`Self::Own`].
     pub const OWN: u8 = kind::OWN;
 
@@ -164,6 +170,7 @@ impl<'a> FromWorker<'a> {
                 e.u8(u8::from(*virtual_host));
                 e.bytes(text);
             }),
+            Self::Printed(line) => message(out, kind::PRINTED, |e| e.0.extend_from_slice(line)),
             Self::ReadBody(most) => message(out, kind::READ_BODY, |e| e.u32(*most)),
             Self::Own(own) => message(out, kind::OWN, |e| e.0.extend_from_slice(own)),
             Self::Finished(outcome) => message(out, kind::FINISHED, |e| outcome.encode(e)),
@@ -188,6 +195,7 @@ impl<'a> FromWorker<'a> {
                 virtual_host: d.u8()? == 1,
                 text: d.bytes()?,
             },
+            kind::PRINTED => return Ok(Self::Printed(body)),
             kind::READ_BODY => Self::ReadBody(d.u32()?),
             kind::OWN => return Ok(Self::Own(body)),
             kind::FINISHED => Self::Finished(Outcome::decode(&mut d)?),
@@ -224,7 +232,7 @@ impl<'a> Outcome<'a> {
     fn decode(d: &mut Decoder<'a>) -> Result<Self, Malformed> {
         match (d.u8()?, d.u16()?, d.bytes()?) {
             (0, ..) => Ok(Self::Done),
-            (1, status @ 100..=999, _) => Ok(Self::Status(status)),
+            (1, status @ 200..=999, _) => Ok(Self::Status(status)),
             (2, ..) => Ok(Self::Declined),
             (3, _, target) if target.starts_with(b"/") => Ok(Self::Redirect(target)),
             (4, _, why) => Ok(Self::Broken(why)),
@@ -298,6 +306,7 @@ mod tests {
         })));
         round_trip(&FromWorker::Body(b"Hello"));
         round_trip(&FromWorker::Log { severity: Severity::Warn, virtual_host: true, text: b"x" });
+        round_trip(&FromWorker::Printed(b"a line"));
         round_trip(&FromWorker::ReadBody(8192));
         round_trip(&FromWorker::Own(b"own"));
         round_trip(&FromWorker::Finished(Outcome::Verdict(4)));

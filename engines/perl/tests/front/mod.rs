@@ -11,6 +11,7 @@ use hostler_wire::engine::{FromEngine, ToEngine, WorkerId};
 use hostler_wire::frame::{self, Head};
 use hostler_wire::site::Exit;
 use hostler_wire::work::{self, FromWorker, Outcome, ToWorker};
+use std::cell::RefCell;
 use std::io::Read;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
@@ -154,7 +155,16 @@ impl Front {
             other => panic!("{other:?}"),
         };
         let channel = memory.channel(0);
-        Worker { id, pid, channel, memory, bell: self.bell.try_clone().unwrap(), stderr, directories: 0 }
+        Worker {
+            id,
+            pid,
+            channel,
+            memory,
+            bell: self.bell.try_clone().unwrap(),
+            stderr,
+            printed: RefCell::default(),
+            directories: 0,
+        }
     }
 
     pub fn kill(&self, worker: WorkerId) {
@@ -189,6 +199,8 @@ pub struct Worker {
     memory: Arc<Memory>,
     bell: OwnedFd,
     stderr: OwnedFd,
+    /// Lines of the standard error that it has told.
+    printed: RefCell<String>,
     directories: u32,
 }
 
@@ -200,6 +212,7 @@ pub struct Answer {
     pub headers: Vec<(String, String)>,
     pub body: String,
     pub logs: Vec<String>,
+    printed: String,
     /// `handler` of the changes, if there were changes.
     pub changed: Option<Option<String>>,
     pub notes: Vec<(String, String)>,
@@ -286,6 +299,7 @@ impl Worker {
             if self.channel.read(&mut bytes, 1 << 20).unwrap() > 0 {
                 answer.wakes += 1;
                 if take_messages(&mut bytes, &mut answer) {
+                    self.printed.borrow_mut().push_str(&answer.printed);
                     return answer;
                 }
             } else if self.channel.sleep() {
@@ -324,9 +338,9 @@ impl Worker {
         self.channel.is_taken()
     }
 
-    /// What it has written to its standard error so far.
+    /// What it has written to its standard error since this was asked last.
     pub fn stderr(&self) -> String {
-        let mut text = Vec::new();
+        let mut text = self.printed.take().into_bytes();
         while wait(&[Watch { fd: self.stderr.as_fd(), write: false }], Some(Duration::ZERO)).unwrap()[0].read
         {
             let mut piece = [0; 4096];
@@ -370,6 +384,7 @@ fn note(message: FromWorker<'_>, answer: &mut Answer) -> bool {
         }
         FromWorker::Body(piece) => answer.body.push_str(&text(piece)),
         FromWorker::Log { text: line, .. } => answer.logs.push(text(line)),
+        FromWorker::Printed(line) => answer.printed.push_str(&format!("{}\n", text(line))),
         FromWorker::Finished(outcome) => {
             answer.outcome = match outcome {
                 Outcome::Done => "done".into(),

@@ -248,6 +248,10 @@ impl Conversation {
                 self.line.said.log(request, severity, virtual_host, text);
                 return Ok(None);
             }
+            FromWorker::Printed(line) => {
+                self.line.said.print(request, line);
+                return Ok(None);
+            }
             FromWorker::ReadBody(most) => {
                 self.question = Some(questions::read_body(request.target.body.clone(), most));
                 return Ok(None);
@@ -379,7 +383,8 @@ impl Conversation {
     pub(super) fn part(self, request: &Request) {
         if !self.is_inside {
             let line = self.line;
-            part_with(move |context| line.exchange().poll_next(context), request, Said::by(NAME));
+            let said = Said::by(NAME, &line.exchange());
+            part_with(move |context| line.exchange().poll_next(context), request, said);
         }
     }
 }

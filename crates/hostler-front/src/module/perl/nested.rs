@@ -39,7 +39,7 @@ pub(crate) struct Line {
 impl Line {
     pub(super) fn new(exchange: Exchange) -> Rc<Self> {
         let (last, waits, torn) = (Cell::new(0), Cell::new(false), Cell::new(false));
-        let ((upload, outer), said) = (Default::default(), Said::by(NAME));
+        let ((upload, outer), said) = (Default::default(), Said::by(NAME, &exchange));
         Rc::new(Self { exchange: RefCell::new(exchange), upload, last, waits, torn, said, outer })
     }
 

@@ -167,6 +167,7 @@ impl Exchange {
                 match frame.kind {
                     FromWorker::END => self.end(&frame),
                     FromWorker::FINISHED => self.finished = true,
+                    FromWorker::PRINTED => self.begun.worker.keep_line(&frame.body),
                     _ => {}
                 }
                 Poll::Ready(Some(Ok(frame)))
