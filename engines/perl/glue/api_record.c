@@ -241,7 +241,9 @@ static hp_table *table_of(pTHX_ hp_request *r, int which)
         else if (!r->subprocess_env && r->directory && r->directory->env.count)
             hp_env_put_configured(aTHX_ r);
         hp_env_of_program(aTHX_ r);
-        return HP_TABLE(r, subprocess_env);
+        (void)HP_TABLE(r, subprocess_env);
+        hp_env_watch(aTHX_ r);
+        return r->subprocess_env;
     default: return HP_TABLE(r, notes);
     }
 }

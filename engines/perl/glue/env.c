@@ -203,11 +203,9 @@ static void fill(pTHX_ hp_request *r)
         set_text(aTHX_ & to, "MOD_PERL_API_VERSION", "2");
 }
 
-static int is_filled; /* %ENV is a CGI program's, and what it adds the request's; under modperl it is the process's */
-
 void hp_env_fill(pTHX_ hp_request *r)
 {
-    is_filled = 1;
+    hp_follow_begin(aTHX_ r);
     hp_environ_begin(aTHX);
     fill(aTHX_ r);
     while (!hp_environ_end(aTHX))
@@ -250,51 +248,9 @@ void hp_env_configured(pTHX_ hp_request *r)
     while (!hp_environ_end(aTHX));
 }
 
-/* Not the engine's own, nor what every request finds. */
-static int is_added(pTHX_ const char *name, I32 length, SV *value)
-{
-    return SvOK(value) && !(length >= 8 && memcmp(name, "MOD_PERL", 8) == 0) &&
-           !hp_environ_is_outer(aTHX_ name, length, value);
-}
-
-/* `delete $ENV{NAME}` of a variable that the request began with. */
-static void take_out_deleted(pTHX_ hp_request *r, HV *env)
-{
-    const char *name;
-    size_t length, i;
-    for (i = 0; (name = hp_environ_name(i, &length)); i++)
-        if (!hv_exists(env, name, (I32)length))
-            hp_table_unset(aTHX_ HP_TABLE(r, subprocess_env), name, length);
-}
-
-void hp_env_of_program(pTHX_ hp_request *r)
-{
-    HV *env = is_filled ? hp_environ_changed(aTHX) : NULL;
-    HE *each;
-    if (!env)
-        return;
-    if (r->env_wanted)
-        hp_env_common(aTHX_ r);
-    take_out_deleted(aTHX_ r, env);
-    hv_iterinit(env);
-    while ((each = hv_iternext(env))) {
-        I32 name_length;
-        STRLEN length;
-        size_t old_length;
-        const char *name = hv_iterkey(each, &name_length), *old, *text;
-        SV *value = hv_iterval(env, each);
-        if (!is_added(aTHX_ name, name_length, value))
-            continue;
-        text = SvPV(value, length);
-        old = hp_table_get(HP_TABLE(r, subprocess_env), name, (size_t)name_length, &old_length);
-        if (!old || old_length != length || memcmp(old, text, length) != 0)
-            hp_table_set(aTHX_ r->subprocess_env, name, (size_t)name_length, text, length);
-    }
-}
-
 void hp_env_restore(pTHX)
 {
-    is_filled = 0;
+    hp_follow_end(aTHX);
     hp_environ_restore(aTHX);
 }
 

@@ -10,6 +10,8 @@ typedef struct {
     char *name;
     size_t length;
     SV *value; /* held; NULL: a later variable of the sequence has the same name */
+    char *given;
+    size_t given_length;
 } variable;
 
 static HV *kept;
@@ -26,6 +28,7 @@ static void forget(pTHX)
     size_t i;
     for (i = 0; i < count; i++) {
         Safefree(sequence[i].name);
+        Safefree(sequence[i].given);
         SvREFCNT_dec(sequence[i].value);
     }
     count = distinct = 0;
@@ -52,6 +55,8 @@ static void record(pTHX_ const char *name, size_t length, hp_str value)
     v->name = savepvn(name, length);
     v->length = length;
     v->value = NULL;
+    v->given = savepvn(value.ptr, value.len);
+    v->given_length = value.len;
     store(aTHX_ kept, name, length, value);
 }
 
@@ -75,6 +80,11 @@ static int replay(pTHX_ const char *name, size_t length, hp_str value)
         return 0;
     if (SvNIOKp(v->value) || SvCUR(v->value) != value.len || memcmp(SvPVX(v->value), value.ptr, value.len) != 0)
         sv_setpvn(v->value, value.ptr, value.len);
+    if (v->given_length != value.len || memcmp(v->given, value.ptr, value.len) != 0) {
+        Safefree(v->given);
+        v->given = savepvn(value.ptr, value.len);
+        v->given_length = value.len;
+    }
     return 1;
 }
 
@@ -199,12 +209,18 @@ static void take_out(pTHX)
 }
 
 /* `local $ENV{NAME}` puts another scalar in the place of the one that was held. */
+static int is_as_given(const variable *v, const SV *now)
+{
+    return now == v->value && SvPOK(now) && SvCUR(now) == v->given_length &&
+           memcmp(SvPVX_const(now), v->given, v->given_length) == 0;
+}
+
 static int has_new_value(pTHX_ HV *env)
 {
     size_t i;
     for (i = 0; i < count; i++) {
         SV **slot = sequence[i].value ? hv_fetch(env, sequence[i].name, (I32)sequence[i].length, 0) : NULL;
-        if (slot && *slot != sequence[i].value)
+        if (slot && !is_as_given(&sequence[i], *slot))
             return 1;
     }
     return 0;
@@ -216,18 +232,21 @@ HV *hp_environ_changed(pTHX)
     return saved && (HvUSEDKEYS(env) != given || has_new_value(aTHX_ env)) ? env : NULL;
 }
 
-const char *hp_environ_name(size_t index, size_t *length)
+HV *hp_environ_of_request(pTHX)
 {
-    if (!saved || index >= count)
-        return NULL;
-    *length = sequence[index].length;
-    return sequence[index].name;
+    return saved ? GvHVn(PL_envgv) : NULL;
 }
 
-int hp_environ_is_outer(pTHX_ const char *name, I32 length, SV *value)
+HV *hp_environ_given(pTHX)
 {
-    SV **outer = saved ? hv_fetch(saved, name, length, 0) : NULL;
-    return outer && sv_eq(*outer, value);
+    HV *all = newHV();
+    size_t i;
+    for (i = 0; saved && i < count; i++) {
+        SV *value = newSVpvn(sequence[i].given, sequence[i].given_length);
+        if (!hv_store(all, sequence[i].name, (I32)sequence[i].length, value, 0))
+            SvREFCNT_dec(value);
+    }
+    return all;
 }
 
 void hp_environ_restore(pTHX)

@@ -10,6 +10,7 @@ typedef struct {
     hp_request *outer;
     int told; /* the front knows what became of it */
     HV *env;
+    hp_followed followed;
     hp_handles *handles;
     hp_gathered gathered;
 } inside;
@@ -53,6 +54,7 @@ static void leave(pTHX_ void *context)
     i->trip.r->is_served = 0;
     hp_handles_take_back(aTHX_ i->handles);
     hp_environ_take_back(aTHX_ i->env);
+    hp_follow_take_back(aTHX_ i->followed);
     if (!i->told) {
         hp_outcome broken = {HP_BROKEN, 0, {NULL, 0}};
         hp_out_finished(&broken);
@@ -80,6 +82,7 @@ void hp_serve_inside(pTHX_ const hp_told *told)
     i->trip.outcome.kind = HP_DECLINED_REQUEST;
     i->outer = hp_current;
     i->env = hp_environ_put_aside(aTHX);
+    i->followed = hp_follow_put_aside();
     i->handles = hp_handles_put_aside(aTHX);
     hp_output_put_aside(aTHX_ & i->gathered);
     i->trip.r->is_served = 1;

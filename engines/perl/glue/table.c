@@ -21,7 +21,7 @@ struct hp_table {
     entry *entries;
     size_t count, room, users;
     size_t cursor; /* of FIRSTKEY/NEXTKEY: the entry that each() stands at, plus one; 0: none */
-    int changed;
+    int changed, is_followed;
     hp_field *fields; /* hp_table_fields()'s answer */
 };
 
@@ -217,6 +217,11 @@ size_t hp_table_count(const hp_table *table)
     return table->count;
 }
 
+void hp_table_is_followed(hp_table *table)
+{
+    table->is_followed = 1;
+}
+
 void hp_table_unchanged(hp_table *table)
 {
     table->changed = 0;
@@ -328,6 +333,7 @@ hp_table *hp_table_of(pTHX_ SV *object)
 {
     SV *sv;
     MAGIC *mg;
+    hp_table *table;
     if (!SvROK(object))
         return NULL;
     sv = SvRV(object);
@@ -338,5 +344,8 @@ hp_table *hp_table_of(pTHX_ SV *object)
     }
     if (SvTYPE(sv) < SVt_PVMG || !(mg = mg_findext(sv, PERL_MAGIC_ext, &table_magic)))
         return NULL;
-    return (hp_table *)mg->mg_ptr;
+    table = (hp_table *)mg->mg_ptr;
+    if (table && table->is_followed)
+        hp_env_follow(aTHX_ table);
+    return table;
 }

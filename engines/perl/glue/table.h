@@ -36,6 +36,9 @@ size_t hp_table_cursor_at(const hp_table *table);
 hp_fields hp_table_fields(pTHX_ hp_table *table);
 /* An APR::Table object (a hash tied to the table) that keeps `owner` alive; a new reference. */
 SV *hp_table_sv(pTHX_ hp_table *table, SV *owner);
+/* Before a program uses it, hp_env_follow() is called: it has what is done elsewhere. */
+void hp_table_is_followed(hp_table *table);
+void hp_env_follow(pTHX_ hp_table *table);
 /* The table behind such an object, or NULL. */
 hp_table *hp_table_of(pTHX_ SV *object);
 

@@ -303,9 +303,12 @@ fn cgi_pm_reads_forms_and_writes_headers() {
 
 #[test]
 fn scripts_compiled_at_start_are_not_compiled_again() {
-    for (generation, class, loader) in [
-        (1, "Apache::Registry", "Apache::RegistryLoader"),
-        (2, "ModPerl::Registry", "ModPerl::RegistryLoader"),
+    for (generation, class, loader, switches) in [
+        (1, "Apache::Registry", "Apache::RegistryLoader", &[][..]),
+        (2, "ModPerl::Registry", "ModPerl::RegistryLoader", &[]),
+        // PerlTaintCheck
+        (1, "Apache::Registry", "Apache::RegistryLoader", &["-T"]),
+        (2, "ModPerl::Registry", "ModPerl::RegistryLoader", &["-T"]),
     ] {
         let root = tempfile::tempdir().unwrap();
         fs::create_dir(root.path().join("perl")).unwrap();
@@ -322,9 +325,9 @@ fn scripts_compiled_at_start_are_not_compiled_again() {
             script.display()
         );
         fs::write(&startup, text).unwrap();
-        let mut site = Site::with(generation, class, root, vec![file(&startup)]);
-        assert_eq!(site.body("registry.pl"), "p", "{class}");
-        assert_eq!(site.body("registry.pl"), "p", "{class}");
+        let switches = switches.iter().map(|switch| (*switch).to_owned()).collect();
+        let mut site = Site::start(generation, class, root, vec![file(&startup)], switches);
+        assert_eq!([site.body("registry.pl"), site.body("registry.pl")], ["p", "p"], "{class}");
         site.script("registry.pl", &format!("{TYPE}print 'new';"));
         assert_eq!(site.body("registry.pl"), "new", "{class}");
     }

@@ -140,6 +140,8 @@ fn clear(request: &mut Request) {
         // A failed condition tells what it was compared with (RFC 9110 §15.5.13).
         .filter(|name| *name != "ETag" || request.reply.status == 412)
         .filter_map(|name| Some((name, request.reply.headers_out.find(name)?.clone())))
+        // An empty one leads nowhere.
+        .filter(|(name, value)| *name != "Location" || !value.is_empty())
         .collect();
     request.reply.headers_out.clear();
     for (name, value) in keep {

@@ -19,8 +19,15 @@ pub(crate) fn setup(config: &Config, servers: &[u32], generation: u8, one_shot: 
     let words = |own: fn(&perl::Server) -> &[Box<str>]| -> Vec<String> {
         added(own(main), members.iter().map(|member| own(&member.conf.perl)))
     };
-    let preload: Vec<Preload> =
+    let mut preload: Vec<Preload> =
         added(&main.preload, members.iter().map(|member| &member.conf.perl.preload[..]));
+    let mut switches = words(|perl| &perl.switches);
+    if interpreter.options.begins_empty() && !main.options.begins_empty() {
+        preload.drain(..main.preload.len());
+        if !interpreter.options.inherits_switches() {
+            switches.drain(..main.switches.len());
+        }
+    }
     Setup {
         title: String::new(),
         generation,
@@ -30,7 +37,7 @@ pub(crate) fn setup(config: &Config, servers: &[u32], generation: u8, one_shot: 
             .chain(apps(config, &members))
             .chain(registries::of(&members).filter(|_| !one_shot))
             .collect(),
-        switches: words(|perl| &perl.switches),
+        switches,
         env: owned(interpreter.env.iter().map(|(name, value)| (&**name, &**value))),
         server_root: config.facts.server_root.clone(),
         servers: pools::members(config, &members)

@@ -92,6 +92,24 @@ fn what_a_pool_loads_is_in_order_files_that_are_required_first() {
 }
 
 #[test]
+fn an_interpreter_that_has_a_parent_of_its_own_begins_empty() {
+    let own = "PerlSwitches -I/own\nPerlModule Own\n";
+    let loaded = |options: &str| {
+        let main = "PerlSwitches -I/main\nPerlModule Main\n".to_owned();
+        let config = config(&(main + &vhost("a", &format!("{options}{own}"))));
+        let setup = setup(&config, &[1], 2, false);
+        let texts: Vec<_> = setup.preload.iter().map(|preload| preload.text.clone()).collect();
+        (setup.switches, texts)
+    };
+    let texts = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>();
+    let all = (texts(&["-I/main", "-I/own"]), texts(&["Main", "Own"]));
+    assert_eq!([loaded(""), loaded("PerlOptions +Clone\n")], [all.clone(), all]);
+    assert_eq!(loaded("PerlOptions +Parent\n"), (texts(&["-I/own"]), texts(&["Own"])));
+    let inherited = loaded("PerlOptions +Parent +InheritSwitches\n");
+    assert_eq!(inherited, (texts(&["-I/main", "-I/own"]), texts(&["Own"])));
+}
+
+#[test]
 fn the_registry_that_sections_name_is_loaded_before_workers_are_forked() {
     let text = "<Location /a>\nSetHandler perl-script\nPerlResponseHandler ModPerl::Registry\n</Location>\n\
                 <Files *.pl>\nPerlResponseHandler ModPerl::PerlRun->handler My::Own\n</Files>\nPerlLogHandler Apache::Registry";

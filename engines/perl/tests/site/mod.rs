@@ -59,7 +59,7 @@ impl Site {
         Self::start(generation, class, root, preload, vec![])
     }
 
-    fn start(
+    pub fn start(
         generation: u8,
         class: &str,
         root: TempDir,

@@ -110,6 +110,8 @@ pub struct HostOptions {
     /// `PerlOptions -Phase`, which holds where it is written and from there on.
     off: PhaseSet,
     own_interpreter: bool,
+    own_parent: bool,
+    inherit_switches: Option<bool>,
 }
 
 impl HostOptions {
@@ -117,6 +119,18 @@ impl HostOptions {
     #[must_use]
     pub fn own_interpreter(self) -> bool {
         self.own_interpreter
+    }
+
+    /// `PerlOptions +Parent`: that interpreter begins empty, without what the main server has loaded into its own.
+    #[must_use]
+    pub fn begins_empty(self) -> bool {
+        self.own_parent
+    }
+
+    /// `PerlOptions +InheritSwitches`: it has the main server's `PerlSwitches` all the same.
+    #[must_use]
+    pub fn inherits_switches(self) -> bool {
+        self.inherit_switches == Some(true)
     }
 
     /// `PerlOptions -Enable`: no Perl handler of this virtual host is called.
@@ -155,6 +169,8 @@ impl HostOptions {
             enable: over.enable.or(self.enable),
             off: PhaseSet(self.off.0 | over.off.0),
             own_interpreter: self.own_interpreter || over.own_interpreter,
+            own_parent: self.own_parent || over.own_parent,
+            inherit_switches: over.inherit_switches.or(self.inherit_switches),
         }
     }
 }
@@ -198,7 +214,7 @@ fn set_options(cmd: &mut Command<'_>, args: &Args) -> Result<(), String> {
 }
 
 const OF_DIRECTORY: &str = "ParseHeaders, SetupEnv, GlobalRequest, MergeHandlers, None";
-const OF_HOST: &str = "Enable, Parent, Clone, Autoload, and the names of phases";
+const OF_HOST: &str = "Enable, Parent, Clone, InheritSwitches, Autoload, and the names of phases";
 
 /// Options of a virtual host that mod_perl takes and that change nothing, there or here.
 const WITHOUT_EFFECT: &[&str] =
@@ -210,7 +226,11 @@ fn of_host(cmd: &mut Command<'_>, sign: Option<u8>, name: &str) -> bool {
     match name {
         "MergeHandlers" => cmd.server.perl.options.merge_handlers = Some(on),
         "Enable" => cmd.server.perl.options.enable = Some(on),
-        "Parent" | "Clone" => cmd.server.perl.options.own_interpreter |= on,
+        "Parent" | "Clone" => {
+            cmd.server.perl.options.own_interpreter |= on;
+            cmd.server.perl.options.own_parent |= on && name == "Parent";
+        }
+        "InheritSwitches" => cmd.server.perl.options.inherit_switches = Some(on),
         _ => {
             let Some(phase) = Phase::ALL.into_iter().find(|phase| format!("{phase:?}") == name) else {
                 return WITHOUT_EFFECT.contains(&name);
