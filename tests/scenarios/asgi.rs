@@ -86,6 +86,9 @@ fn a_slash_that_is_left_as_it_was_is_told_as_it_was_sent() {
         "async def app(scope, receive, send):\n    await say(send, (scope['path'], scope['raw_path']))\n";
     let server = site(text, "AllowEncodedSlashes NoDecode\n").start();
     assert_eq!(server.get("/a%2Fb%20%c3%a4").text(), "('/a%2Fb \u{e4}', b'/a%2Fb%20%c3%a4')");
+    let rules = "AllowEncodedSlashes NoDecode\nRewriteEngine On\nRewriteRule ^/old/(.*) /new/$1 [PT]\n";
+    let server = site(text, rules).start();
+    assert_eq!(server.get("/old/a%2Fb%20c").text(), "('/new/a%2Fb c', b'/new/a%2Fb%20c')");
 }
 
 #[test]
@@ -261,6 +264,9 @@ fn an_application_is_imported_once_for_all_workers_where_that_can_be() {
     let threads =
         "import threading\nthreading.Thread(target=lambda: time.sleep(1000), daemon=True).start()\n";
     let sockets = "import socket\nkept = socket.socketpair()\n";
+    // A process that has one of its own, which tells when it is there.
+    let processes = "import subprocess\nkept = subprocess.Popen(['/bin/sh', '-c', 'sleep 1000 & echo there; wait'], \
+                     stdout=subprocess.PIPE)\nkept.stdout.readline()\n";
     let cases = [
         ("", 2, "", "True", None),
         ("", 1, "", "False", None),
@@ -268,6 +274,7 @@ fn an_application_is_imported_once_for_all_workers_where_that_can_be() {
         ("", 2, "HostlerPythonPreload off\n", "False", None),
         (threads, 2, "", "False", Some("it starts threads (2)")),
         (sockets, 2, "", "False", Some("it opens connections (2)")),
+        (processes, 2, "", "False", Some("it starts processes (2)")),
     ];
     for (begins, workers, config, expected, why) in cases {
         let text = format!("{begins}here = os.getpid()\n{here}");
@@ -278,6 +285,21 @@ fn an_application_is_imported_once_for_all_workers_where_that_can_be() {
             let _ = server.await_error(why);
         }
     }
+}
+
+#[test]
+fn what_a_trial_of_importing_has_started_ends_with_it() {
+    needs_python!();
+    let text = "import subprocess\nkept = subprocess.Popen(['/bin/sleep', '60'])\n\
+                with open(os.path.join(os.path.dirname(__file__), 'pids'), 'a') as file:\n    file.write('%d\\n' % kept.pid)\n\
+                async def app(scope, receive, send):\n    await say(send, 'ok')\n";
+    let config = "<Location />\nASGIApp app/app.py workers=2\n</Location>\n";
+    let server = site(text, config).mode("app", 0o777).start();
+    assert_eq!(server.get("/").text(), "ok");
+    let pids = std::fs::read_to_string(server.site().path("app/pids")).unwrap();
+    let of_trial = format!("/proc/{}/cmdline", pids.lines().next().unwrap());
+    // Of one that nobody has reaped yet it is empty.
+    await_that("the trial's process has ended", || std::fs::read(&of_trial).unwrap_or_default().is_empty());
 }
 
 const LIFESPAN: &str = r#"

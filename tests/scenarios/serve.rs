@@ -269,6 +269,28 @@ fn it_finds_out_of_which_interface_an_application_in_python_is() {
 }
 
 #[test]
+fn what_finding_that_out_has_started_ends_with_it() {
+    hostler_tests::needs_program!("/usr/bin/python3");
+    use std::os::unix::fs::PermissionsExt;
+    let folder = folder();
+    std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o777)).expect("ours");
+    // The process has the pipe of who asks.
+    let text = "import os, subprocess\nkept = subprocess.Popen(['/bin/sleep', '60'])\n\
+                with open(os.path.join(os.path.dirname(__file__), 'pids'), 'a') as file:\n    file.write('%d\\n' % kept.pid)\n\
+                async def app(scope, receive, send):\n    \
+                await send({'type': 'http.response.start', 'status': 200, 'headers': []})\n    \
+                await send({'type': 'http.response.body', 'body': b'ok'})\n";
+    std::fs::write(folder.path().join("app.py"), text).expect("a file");
+    let (said, answer) = served(&folder.path().join("app.py"));
+    assert!(answer.ends_with("ok"), "{answer}\n{said}");
+    let pids = std::fs::read_to_string(folder.path().join("pids")).expect("a file");
+    let first = format!("/proc/{}/cmdline", pids.lines().next().expect("a number"));
+    // Of one that nobody has reaped yet it is empty.
+    let is_gone = || std::fs::read(&first).unwrap_or_default().is_empty();
+    hostler_tests::await_that("it has ended", is_gone);
+}
+
+#[test]
 fn an_application_that_can_t_be_imported_is_not_served() {
     hostler_tests::needs_program!("/usr/bin/python3");
     let folder = folder();

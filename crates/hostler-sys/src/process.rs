@@ -5,7 +5,7 @@
 
 use rustix::fs::{Mode, OFlags, open};
 use rustix::io::fcntl_dupfd_cloexec;
-use rustix::process::{WaitOptions, WaitStatus};
+use rustix::process::{WaitId, WaitIdOptions, WaitOptions, WaitStatus};
 use std::ffi::{CStr, CString};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd, RawFd};
@@ -200,6 +200,16 @@ pub fn wait(pid: Pid) -> io::Result<ExitCause> {
             return Ok(ended);
         }
     }
+}
+
+/// Whether this child has ended. It is not reaped: nobody else can have its number, nor that of the group that it leads.
+///
+/// # Errors
+/// ECHILD: it is not our child.
+pub fn has_ended(child: Pid) -> io::Result<bool> {
+    let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+    let found = rustix::io::retry_on_intr(|| rustix::process::waitid(WaitId::Pid(child), look))?;
+    Ok(found.is_some())
 }
 
 /// Sends a signal to one process; one that is gone already is no error worth telling.

@@ -19,7 +19,7 @@ const MODULES: [(&str, &str); 10] = [
     ("program", include_str!("asgi/program.py")),
     ("lifespan", include_str!("asgi/lifespan.py")),
     ("worker", include_str!("asgi/worker.py")),
-    ("trial", include_str!("asgi/trial.py")),
+    ("trial", include_str!("trial.py")),
     ("main", include_str!("asgi/main.py")),
 ];
 

@@ -2,7 +2,7 @@
 //! it has is found out by importing it, as the user that it will run as, with a limit on how long that may take.
 
 use crate::Failed;
-use hostler_sys::process::{Pid, Signal, kill_group};
+use hostler_sys::process::{Pid, Signal, has_ended, kill_group};
 use std::io::Read as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
@@ -131,7 +131,7 @@ pub(super) fn find(place: Place, as_user: Option<(u32, u32)>) -> Result<Applicat
     Ok(Application { interface, name: (*name).to_owned(), file, environment, place })
 }
 
-/// What it says until it ends.
+/// What it says until it ends; what it has started ends with it.
 fn run(command: &mut Command) -> Result<String, String> {
     let mut child = command.spawn().map_err(|error| error.to_string())?;
     let output = child.stdout.take();
@@ -143,23 +143,24 @@ fn run(command: &mut Command) -> Result<String, String> {
         said
     });
     let end = Instant::now() + LIMIT;
-    loop {
-        match child.try_wait() {
-            Ok(Some(status)) if status.success() => {
-                return reader.join().map_err(|_| "it can't be read".to_owned());
-            }
-            Ok(Some(_)) => return Err("it can't be imported".to_owned()),
-            Ok(None) if Instant::now() < end => std::thread::sleep(LOOK),
-            Ok(None) => {
-                if let Some(group) = Pid::from_raw(child.id().cast_signed()) {
-                    kill_group(group, Signal::KILL);
-                }
-                let _ = child.wait();
-                return Err(format!("the import takes longer than {} seconds", LIMIT.as_secs()));
-            }
+    let group = Pid::from_raw(child.id().cast_signed()).ok_or("it has no number")?;
+    let is_late = loop {
+        match has_ended(group) {
+            Ok(true) => break false,
+            Ok(false) if Instant::now() < end => std::thread::sleep(LOOK),
+            Ok(false) => break true,
             Err(error) => return Err(error.to_string()),
         }
+    };
+    kill_group(group, Signal::KILL);
+    let status = child.wait().map_err(|error| error.to_string())?;
+    if is_late {
+        return Err(format!("the import takes longer than {} seconds", LIMIT.as_secs()));
     }
+    if !status.success() {
+        return Err("it can't be imported".to_owned());
+    }
+    reader.join().map_err(|_| "it can't be read".to_owned())
 }
 
 impl Application {

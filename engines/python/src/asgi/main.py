@@ -144,7 +144,7 @@ class Parent:
         mode = self._options.text("preload", "off")
         if mode == "off" or (mode == "auto" and self._many == 1):
             return
-        if mode == "auto" and (why := trial.run(self._options.text("app"), self._timeout)):
+        if mode == "auto" and (why := trial.why_not(self._load_in_trial, self._timeout)):
             say("the application is imported in each worker, not before workers are forked: " + why)
             return
         try:
@@ -158,6 +158,12 @@ class Parent:
 
         gc.collect()
         gc.freeze()
+
+    def _load_in_trial(self):
+        signal.set_wakeup_fd(-1)
+        for number in (signal.SIGCHLD, signal.SIGTERM):
+            signal.signal(number, signal.SIG_DFL)
+        program.load(self._options.text("app"))
 
     def _refuses(self):
         return self._why is not None and not self._is_ending and not any(c.is_ready for c in self._children.values())

@@ -10,6 +10,7 @@ import traceback
 
 from . import program
 from .connection import Connection
+from .http import ClientGone
 from .lifespan import Failed, Lifespan
 from .wire import ALIVE
 
@@ -80,6 +81,12 @@ class Worker:
         lines = traceback.format_exception(type(error), error, error.__traceback__)
         return "".join(lines)
 
+    @staticmethod
+    def forgotten(loop, context):
+        """Of a task that nobody waits for: that its client has gone is nobody's fault."""
+        if not isinstance(context.get("exception"), ClientGone):
+            loop.default_exception_handler(context)
+
     # Its life.
 
     def retire(self):
@@ -111,6 +118,7 @@ class Worker:
         self.loop = asyncio.get_running_loop()
         self._stop = asyncio.Event()
         self.now = self.loop.time()
+        self.loop.set_exception_handler(self.forgotten)
         self._look()
         for number in (signal.SIGTERM, signal.SIGINT):
             self.loop.add_signal_handler(number, self._terminate)

@@ -4,7 +4,8 @@
 use crate::request::Request;
 use crate::request::variables;
 use bytes::Bytes;
-use hostler_config::directives::alias::escape_path;
+use hostler_config::directives::alias::push_escaped_path;
+use hostler_config::directives::core::EncodedSlashes;
 use hostler_http1::head::{HTTP_2, HTTP_10};
 use hostler_python_frames::asgi::Scope;
 use std::borrow::Cow;
@@ -69,7 +70,24 @@ fn raw_path(request: &Request) -> Cow<'_, [u8]> {
     let sent = target.split(|byte| *byte == b'?').next().unwrap_or_default();
     // Slashes may have been left as they were (AllowEncodedSlashes NoDecode).
     let is_it = || [false, true].iter().any(|keeps| decoded(sent, *keeps) == request.target.uri);
-    if sent.starts_with(b"/") && is_it() { sent.into() } else { escape_path(&request.target.uri).into() }
+    if sent.starts_with(b"/") && is_it() {
+        return sent.into();
+    }
+    let keeps_slashes = request.server.conf.core.encoded_slashes == Some(EncodedSlashes::NoDecode);
+    encoded(&request.target.uri, keeps_slashes).into()
+}
+
+/// `keeps_slashes`: what stands for a slash stands there as it was sent.
+fn encoded(path: &[u8], keeps_slashes: bool) -> Vec<u8> {
+    let (mut out, mut rest) = (Vec::with_capacity(path.len()), path);
+    let is_slash = |three: &[u8]| keeps_slashes && three.eq_ignore_ascii_case(b"%2f");
+    while let Some(at) = rest.windows(3).position(is_slash) {
+        push_escaped_path(&rest[..at], &mut out);
+        out.extend_from_slice(&rest[at..at + 3]);
+        rest = &rest[at + 3..];
+    }
+    push_escaped_path(rest, &mut out);
+    out
 }
 
 /// `keeps_slashes`: what stands for a slash stays as it is.
@@ -163,5 +181,11 @@ mod tests {
     fn a_path_is_decoded_as_it_was_sent() {
         assert_eq!(decoded(b"/a%20b/%C3%A4%zz%2%2f", false), b"/a b/\xc3\xa4%zz%2/");
         assert_eq!(decoded(b"/a%20b%2fc%2F", true), b"/a b%2fc%2F");
+    }
+
+    #[test]
+    fn what_rules_have_made_is_encoded_once() {
+        assert_eq!(encoded(b"/a b%2fc%", true), b"/a%20b%2fc%25");
+        assert_eq!(encoded(b"/a b%2fc", false), b"/a%20b%252fc");
     }
 }
