@@ -226,6 +226,75 @@ fn what_starts_threads_or_connects_is_imported_in_each_worker() {
 }
 
 #[test]
+fn what_a_trial_of_importing_has_started_ends_with_it() {
+    needs_python!();
+    let text = "import subprocess\nkept = subprocess.Popen(['/bin/sleep', '60'])\n\
+                with open(os.path.join(os.path.dirname(__file__), 'pids'), 'a') as file:\n    file.write('%d\\n' % kept.pid)\n\
+                def application(environ, start_response):\n    return say(start_response, 'ok')\n";
+    let server = site(text, "LogLevel info\n").mode("app", 0o777).start();
+    assert_eq!(server.get("/").text(), "ok");
+    let _ = server.await_error("it starts processes (1)");
+    let pids = fs::read_to_string(server.site().path("app/pids")).unwrap();
+    let of_trial = format!("/proc/{}/cmdline", pids.lines().next().unwrap());
+    // Of one that nobody has reaped yet it is empty.
+    await_that("the trial's process has ended", || fs::read(&of_trial).unwrap_or_default().is_empty());
+}
+
+/// Bytes of which each says where it stands.
+const LARGE: &str = r#"
+import io, tempfile
+FILE = os.path.join(os.path.dirname(__file__), "large")
+def application(environ, start_response):
+    path, wrap = environ["PATH_INFO"], environ["wsgi.file_wrapper"]
+    headers = [("Content-Type", "application/octet-stream")]
+    if path == "/other":
+        return say(start_response, os.getpid())
+    if path == "/part":
+        headers.append(("Content-Length", "1000000"))
+    start_response("200 OK", headers)
+    if path == "/temporary":
+        file = tempfile.TemporaryFile()
+        file.write(b"%07d\n" % 1 * 100000)
+        file.seek(8)
+        return wrap(file)
+    if path == "/bytes":
+        return wrap(io.BytesIO(b"%07d\n" % 2 * 100000))
+    file = open(FILE, "rb")
+    if path == "/part":
+        file.seek(8000000)
+    if path == "/replaced":
+        os.rename(FILE, FILE + ".old")
+        with open(FILE, "wb") as other:
+            other.write(b"another!" * 2000000)
+    return wrap(file)
+"#;
+
+#[test]
+fn a_file_is_sent_by_the_front_and_its_worker_is_free() {
+    needs_python!();
+    let large: String = (0..2_000_000_u32).map(|number| format!("{number:07}\n")).collect();
+    let site = site(LARGE, "MaxRequestWorkers 1\n").file("app/large", &large).mode("app", 0o777);
+    let server = site.start();
+    let mut slow = server.connect();
+    slow.send("GET /all HTTP/1.1\r\nHost: a\r\n\r\n");
+    assert_eq!(slow.sender().peek(&mut [0]).unwrap(), 1);
+    // The only worker serves others, though nobody takes the file.
+    assert!(pid(&server, "/other") > 1);
+    let part = server.get("/part");
+    assert_eq!((part.status, part.field("content-length")), (200, Some("1000000")));
+    assert_eq!(part.text(), large[8_000_000..9_000_000]);
+    let range = server.get_with("/all", "Host: a\r\nRange: bytes=16000-16007\r\n");
+    assert_eq!((range.status, range.text().as_str()), (206, "0002000\n"));
+    let temporary = server.get("/temporary");
+    assert_eq!((temporary.body.len(), &temporary.body[..8]), (799_992, &b"0000001\n"[..]));
+    assert_eq!(server.get("/bytes").body, b"0000002\n".repeat(100_000));
+    // Another file stands there by then: what was opened is sent.
+    let replaced = server.get("/replaced");
+    assert!(replaced.text() == large, "{}", replaced.body.len());
+    assert!(slow.response().text() == large);
+}
+
+#[test]
 fn threads_of_a_program_go_on_between_requests() {
     needs_python!();
     let text = "import threading, time\ncount = 0\ndef run():\n    global count\n    while True:\n        count += 1\n        time.sleep(0.005)\n\

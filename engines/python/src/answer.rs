@@ -1,6 +1,7 @@
 //! Calls an application, and takes what it returns: the pieces of the answer's body, which go as they come.
 
 use crate::exchange::with;
+use crate::file;
 use crate::module::bytes_of;
 use crate::py::{self, Object, Outcome, PythonError};
 use crate::support::Support;
@@ -16,7 +17,10 @@ pub(crate) fn run(
     script: &str,
 ) -> Outcome<()> {
     let result = application.call(&[environment, start_response])?;
-    let sent = send(&result, serial);
+    let sent = match file::pass(&result, serial, support) {
+        Ok(false) => send(&result, serial),
+        passed => passed.map(drop),
+    };
     if sent.is_err() {
         support.tell(script);
     }

@@ -1,10 +1,13 @@
 //! An application's environment (PEP 3333): the CGI variables as Apache has them, and what is WSGI's and mod_wsgi's.
 
+use crate::exchange;
 use crate::py::{self, Object, Outcome};
 use crate::template::{Environment, copy, empty, tuple};
 use crate::worker::{Directory, Server, Worker};
 use hostler_cgi::{escape_html, script_name};
 use hostler_wire::work::{RequestHead, protocol_name, request_flag};
+use std::borrow::Cow;
+use std::time::UNIX_EPOCH;
 
 /// The version of mod_wsgi's interface that applications find, and of the Apache that they are told of.
 const MOD_WSGI: [u64; 3] = [4, 9, 4];
@@ -35,6 +38,9 @@ pub(crate) fn template(worker: &mut Worker, server: &Server, directory: &Directo
     e.put("mod_wsgi.callable_object", directory.callable.as_bytes())?;
     e.put("mod_wsgi.handler_script", b"")?;
     e.put("mod_wsgi.request_handler", b"wsgi-script")?;
+    e.put("mod_wsgi.enable_sendfile", b"0")?;
+    e.put("mod_wsgi.ignore_activity", b"0")?;
+    e.set("mod_wsgi.thread_id", &py::number(0)?)?;
     e.put("mod_wsgi.script_reloading", if directory.reloading { b"1" } else { b"0" })?;
     Ok(e.dictionary)
 }
@@ -176,12 +182,33 @@ fn request(e: &mut Environment<'_>, head: &RequestHead<'_>, directory: &Director
     e.put("REQUEST_METHOD", if is_get { b"GET" } else { head.method })?;
     e.put("QUERY_STRING", head.args.unwrap_or_default())?;
     e.put("REQUEST_URI", head.unparsed_uri)?;
-    let script = if included { head.uri } else { script_name(head.uri, head.path_info) };
+    let script = merged(if included { head.uri } else { script_name(head.uri, head.path_info) });
+    let script = &*script;
     e.put("SCRIPT_NAME", script)?;
     e.put("PATH_INFO", head.path_info)?;
     e.put_some("PATH_TRANSLATED", head.path_translated)?;
+    counted(e)?;
     e.put("mod_wsgi.script_name", script)?;
     e.put("mod_wsgi.path_info", head.path_info)
+}
+
+/// Several slashes in a row are one.
+fn merged(path: &[u8]) -> Cow<'_, [u8]> {
+    if !path.windows(2).any(|two| two == b"//") {
+        return path.into();
+    }
+    let mut merged = path.to_vec();
+    merged.dedup_by(|next, before| (*next, *before) == (b'/', b'/'));
+    merged.into()
+}
+
+/// When the application is called, and after how many others in this process.
+fn counted(e: &mut Environment<'_>) -> Outcome<()> {
+    let now = UNIX_EPOCH.elapsed().map_or(0, |since| since.as_micros());
+    e.put("mod_wsgi.script_start", now.to_string().as_bytes())?;
+    let before = py::number(exchange::serial().saturating_sub(1))?;
+    e.set("mod_wsgi.thread_requests", &before)?;
+    e.set("mod_wsgi.total_requests", &before)
 }
 
 fn protocol(head: &RequestHead<'_>, included: bool) -> &'static [u8] {

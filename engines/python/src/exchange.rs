@@ -44,6 +44,11 @@ impl Drop for Current {
     }
 }
 
+/// The number of the request that is served; 0: there is none.
+pub(crate) fn serial() -> u64 {
+    if CURRENT.load(Relaxed).is_null() { 0 } else { SERIAL.load(Relaxed) }
+}
+
 /// Does something with the current request, if it has this number.
 pub(crate) fn with<T>(serial: u64, work: impl FnOnce(&mut Exchange<'_>) -> Outcome<T>) -> Outcome<T> {
     let current = CURRENT.load(Relaxed);

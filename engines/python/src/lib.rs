@@ -9,6 +9,7 @@ mod answer;
 mod engine;
 mod environ;
 mod exchange;
+mod file;
 mod guard;
 mod module;
 mod py;

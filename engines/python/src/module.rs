@@ -27,10 +27,11 @@ struct Immutable<T>(T);
 // SAFETY: nobody writes to it; the pointers in it are to constants.
 unsafe impl<T> Sync for Immutable<T> {}
 
-static METHODS: Immutable<[ffi::PyMethodDef; 5]> = Immutable([
+static METHODS: Immutable<[ffi::PyMethodDef; 6]> = Immutable([
     method(c"run", run, c"Becomes the engine; never returns."),
     method(c"log", log, c"log(severity, bytes): a line of the ErrorLog."),
     method(c"read", read, c"read(request, most): some bytes of a request's body; none: its end."),
+    method(c"request", request, c"The number of the request that is served; 0: there is none."),
     method(c"is_forked_away", is_forked_away, c"Whether a program has forked this process."),
     ffi::PyMethodDef::zeroed(),
 ]);
@@ -164,13 +165,34 @@ unsafe extern "C" fn start_response(
 ) -> *mut ffi::PyObject {
     given((|| {
         let (status, headers) = (needed(arguments, 0)?, needed(arguments, 1)?);
-        let exc_info = argument(arguments, 2);
+        let exc_info = exc_info(arguments)?;
         let head = Head::of(&status, &headers)?;
         // SAFETY: an object of ours.
         let serial = unsafe { Object::borrowed(own) }?;
         with(serial_of(own), |exchange| exchange.start(head, exc_info))?;
         Ok(function(&WRITE, &serial)?.into_ptr())
     })())
+}
+
+/// The third of three arguments at most: a tuple, or None.
+fn exc_info(arguments: *mut ffi::PyObject) -> Outcome<Option<Object>> {
+    // SAFETY: Python calls with a tuple; types of exceptions.
+    unsafe {
+        let count = ffi::PyTuple_Size(arguments);
+        if count > 3 {
+            let message = format!("start_response takes at most 3 arguments ({count} given)");
+            return Err(py::raise(ffi::PyExc_TypeError, &message));
+        }
+        let info = argument(arguments, 2).filter(|info| !info.is_none());
+        if info.as_ref().is_some_and(|info| ffi::PyTuple_Check(info.as_ptr()) == 0) {
+            return Err(py::raise(ffi::PyExc_RuntimeError, "exception info must be a tuple"));
+        }
+        Ok(info)
+    }
+}
+
+unsafe extern "C" fn request(_: *mut ffi::PyObject, _: *mut ffi::PyObject) -> *mut ffi::PyObject {
+    given(py::number(exchange::serial()).map(Object::into_ptr))
 }
 
 unsafe extern "C" fn write(own: *mut ffi::PyObject, arguments: *mut ffi::PyObject) -> *mut ffi::PyObject {

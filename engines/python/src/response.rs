@@ -166,7 +166,7 @@ impl Exchange<'_> {
     /// `start_response`
     pub(crate) fn start(&mut self, head: Head, exc_info: Option<Object>) -> Outcome<()> {
         if self.response.sent {
-            return Err(match exc_info.filter(|info| !info.is_none()) {
+            return Err(match exc_info {
                 Some(info) => raise_again(&info),
                 None => {
                     // SAFETY: the type of an exception.
@@ -215,6 +215,13 @@ impl Exchange<'_> {
     /// Whether nothing of the body has gone yet.
     pub(crate) fn is_untouched(&self) -> bool {
         !self.response.sent && self.response.made == 0
+    }
+
+    /// The head of an answer whose body is a piece of a file that the front sends.
+    pub(crate) fn pass_head(&mut self, length: u64) {
+        self.response.set_length(length);
+        (self.response.made, self.response.written) = (length, length);
+        self.send_head();
     }
 
     /// What was written is seen at once.
@@ -280,6 +287,26 @@ impl Response {
     fn left(&self) -> u64 {
         let said = self.head.as_ref().and_then(|head| head.content_length);
         said.map_or(u64::MAX, |said| said.saturating_sub(self.written))
+    }
+
+    /// How much of a file that has so many bytes left is the body; `None`: the answer has no body, something of it has gone, or
+    /// it is to be longer.
+    pub(crate) fn of_file(&self, left: u64) -> Option<u64> {
+        let head = self.head.as_ref()?;
+        let is_all = !self.sent && self.made == 0 && !self.overrides() && !matches!(head.status, 204 | 304);
+        is_all.then_some(head.content_length.unwrap_or(left)).filter(|length| *length <= left)
+    }
+
+    /// The body has so many bytes.
+    pub(crate) fn set_length(&mut self, length: u64) {
+        if let Some(head) = &mut self.head {
+            head.content_length = Some(length);
+        }
+    }
+
+    /// The client has not asked for the body.
+    pub(crate) fn is_head_only(&self) -> bool {
+        self.head_only
     }
 
     /// The page is the server's.

@@ -7,6 +7,8 @@ import io
 import os
 import signal
 import site
+import stat
+import struct
 import sys
 import threading
 import time
@@ -77,16 +79,14 @@ class ErrorBytes(io.RawIOBase):
         return len(data)
 
 
-class Restricted(io.TextIOBase):
+class Restricted:
     """A stream that programs may not use."""
 
     def __init__(self, name):
-        self.name = name
+        self.__dict__["_name"] = name
 
-    def _refuse(self, *_):
-        raise OSError(f"{self.name} access restricted by mod_wsgi's directive WSGIRestrict{self.name[4:].title()}")
-
-    read = readline = readlines = write = writelines = flush = fileno = isatty = _refuse
+    def __getattr__(self, _):
+        raise OSError(f"{self._name} access restricted by mod_wsgi")
 
 
 class Input(io.BufferedIOBase):
@@ -193,6 +193,42 @@ class FileWrapper:
         raise StopIteration
 
 
+def reads_as(file, kind):
+    """Whether it is of this kind, and nobody has taught it to read otherwise."""
+    return isinstance(file, kind) and all(
+        getattr(type(file), name, None) is getattr(kind, name, None) for name in ("read", "readinto", "readall"))
+
+
+def file_of(wrapper):
+    """What a FileWrapper has, if reading it gives just the bytes of a file on disk: for `file.rs`; else None."""
+    try:
+        read = wrapper.filelike.read
+        # Those of temporary files are functions around a file's, those of Django's files the file's own.
+        source = getattr(getattr(read, "__wrapped__", read), "__self__", None)
+        # What a text is encoded as is what stands in the file.
+        buffered = source.buffer if reads_as(source, io.TextIOWrapper) else source
+        is_buffered = reads_as(buffered, io.BufferedReader) or reads_as(buffered, io.BufferedRandom)
+        raw = buffered.raw if is_buffered else buffered
+        if not reads_as(raw, io.FileIO) or not raw.readable():
+            return None
+        if isinstance(source, io.BufferedRandom):
+            source.flush()
+        facts = os.fstat(raw.fileno())
+        at = source.tell()
+        path = os.fsencode(os.readlink("/proc/self/fd/%d" % raw.fileno()))
+    except Exception:
+        return None
+    if not stat.S_ISREG(facts.st_mode):
+        return None
+    return struct.pack("<QQQQI", facts.st_dev, facts.st_ino, at, max(facts.st_size - at, 0), len(path)) + path
+
+
+# As programs know them.
+for known in (ErrorLog, Input, FileWrapper, Restricted):
+    known.__module__ = "mod_wsgi"
+ErrorLog.__name__ = ErrorLog.__qualname__ = "Log"
+
+
 def say(severity, text):
     for line in text.rstrip("\n").split("\n"):
         _hostler.log(severity, line.encode("utf-8", "backslashreplace"))
@@ -284,23 +320,9 @@ def application(file, callable_name):
     found = getattr(module, callable_name, None)
     if found is None:
         say(ERROR, f"Target WSGI script '{file}' does not contain WSGI application '{callable_name}'.")
+    elif event_callbacks:
+        return with_events(found, callable_name)
     return found
-
-
-def sockets():
-    found = set()
-    for number in os.listdir("/proc/self/fd"):
-        try:
-            target = os.readlink("/proc/self/fd/" + number)
-        except OSError:
-            continue
-        if target.startswith("socket:"):
-            found.add(target)
-    return found
-
-
-def threads():
-    return len(os.listdir("/proc/self/task"))
 
 
 def import_all(scripts, imports):
@@ -314,51 +336,13 @@ def import_all(scripts, imports):
                 tell(file, error)
 
 
-def trial(scripts, imports):
-    """Imports in a process of its own, and says why that can't be done in one that forks; nothing: it can."""
-    reader, writer = os.pipe()
-    child = os.fork()
-    if child == 0:
+def load_all(files):
+    """Loads what can be loaded."""
+    for file in files:
         try:
-            os.close(reader)
-            null = os.open(os.devnull, os.O_WRONLY)
-            os.dup2(null, 1)
-            os.dup2(null, 2)
-            before = sockets()
-            for file in [*imports, *scripts]:
-                try:
-                    load(file)
-                except BaseException:
-                    pass
-            why = ""
-            if threads() > 1:
-                why = f"it starts threads ({threads()})"
-            elif sockets() - before:
-                why = f"it opens connections ({len(sockets() - before)})"
-            os.write(writer, b"=" + why.encode())
-        finally:
-            os._exit(0)
-    os.close(writer)
-    import select
-
-    deadline, said = time.monotonic() + TRIAL, b""
-    while True:
-        ready = select.select([reader], [], [], max(0, deadline - time.monotonic()))[0]
-        if not ready:
-            said = b"=it takes longer than %d seconds" % TRIAL
-            break
-        piece = os.read(reader, 4096)
-        if not piece:
-            break
-        said += piece
-    os.close(reader)
-    # What the trial has started ends with it.
-    try:
-        os.kill(child, signal.SIGKILL)
-    except ProcessLookupError:
-        pass
-    os.waitpid(child, 0)
-    return said[1:].decode() if said.startswith(b"=") else "it ends the process"
+            load(file)
+        except BaseException:
+            pass
 
 
 def preload(mode, scripts, imports):
@@ -367,7 +351,7 @@ def preload(mode, scripts, imports):
     if mode == 2 or not (scripts or imports):
         return False
     if mode == 0:
-        why = trial(scripts, imports)
+        why = why_not(lambda: load_all([*imports, *scripts]), TRIAL)
         if why:
             say(INFO, "applications are imported in each worker, not before workers are forked: " + why)
             return False
@@ -412,6 +396,7 @@ def begin_worker(imports):
 
 def end():
     """The last of what a worker does."""
+    publish(event_callbacks + shutdown_callbacks, "process_stopping", shutdown_reason="")
     try:
         threading._shutdown()
     except BaseException:
@@ -420,5 +405,8 @@ def end():
         atexit._run_exitfuncs()
     except BaseException as error:
         tell("(at exit)", error)
-    sys.stdout.flush()
-    sys.stderr.flush()
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except BaseException:
+            pass

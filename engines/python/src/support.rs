@@ -5,11 +5,20 @@ use crate::py::{self, Object, Outcome, PythonError};
 use pyo3_ffi as ffi;
 use std::ffi::CStr;
 
-const TEXT: &str =
-    concat!(include_str!("support.py"), include_str!("guards.py"), include_str!("mod_wsgi.py"), "\0");
+const TEXT: &str = concat!(
+    include_str!("support.py"),
+    include_str!("trial.py"),
+    include_str!("guards.py"),
+    include_str!("mod_wsgi.py"),
+    "\0"
+);
 
 /// Its module.
-pub(crate) struct Support(Object);
+pub(crate) struct Support {
+    module: Object,
+    /// The class of what `wsgi.file_wrapper` makes.
+    file_wrapper: Object,
+}
 
 impl Support {
     /// Runs the text.
@@ -27,13 +36,20 @@ impl Support {
             let own = module::functions()?;
             ffi::PyDict_SetItemString(scope.as_ptr(), c"_hostler".as_ptr(), own.as_ptr());
             Object::owned(ffi::PyEval_EvalCode(code.as_ptr(), scope.as_ptr(), scope.as_ptr()))?;
-            Ok(Self(support))
+            let file_wrapper = support.attribute(c"FileWrapper")?;
+            Ok(Self { module: support, file_wrapper })
         }
     }
 
     /// One of its names.
     pub(crate) fn name(&self, name: &CStr) -> Outcome {
-        self.0.attribute(name)
+        self.module.attribute(name)
+    }
+
+    /// Whether `wsgi.file_wrapper` has made it.
+    pub(crate) fn is_file_wrapper(&self, object: &Object) -> bool {
+        // SAFETY: each object has a type, which is only compared.
+        unsafe { ffi::Py_TYPE(object.as_ptr()).cast() == self.file_wrapper.as_ptr() }
     }
 
     /// Calls one of its functions.

@@ -7,6 +7,7 @@
 //! **Diagnostics**: everything goes to the virtual host's ErrorLog under `wsgi`: what applications log, print and raise, and
 //! for each 5xx one line with the cause and the id that the error page shows.
 
+mod file;
 pub(crate) mod guard;
 mod newer;
 mod told;
@@ -109,7 +110,7 @@ async fn handle(request: &mut Request) -> Result<Body, Halt> {
     let aliased = aliased(request);
     let ask = Ask {
         engine: &ENGINE,
-        dialect: None,
+        dialect: Some(&file::Files),
         one_shot,
         group: Some(name),
         is_of_url: false,

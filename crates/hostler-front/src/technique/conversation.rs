@@ -1,7 +1,7 @@
 //! A conversation with a worker about one request, in one trip: the request's body goes to it while its answer comes, its
 //! log lines are written, and what it asks is answered ([`super::dialect`]).
 
-use crate::io::body::{BodyStream, RequestBody};
+use crate::io::body::{Body, BodyStream, RequestBody};
 use crate::request::Request;
 use crate::technique::dialect::{Answer, Asked, Dialect, LogNotes, Own};
 use crate::technique::fast::Taken;
@@ -49,6 +49,8 @@ pub(crate) struct Conversation {
     /// What it has asked, while the answer is being found, and what of that goes into its own answer.
     question: Option<Asked>,
     part: Option<Part>,
+    /// What the answer ends with.
+    tail: Option<Body>,
 }
 
 /// What goes into the request's own answer, and what the worker is told when it has, or has broken off.
@@ -75,6 +77,7 @@ impl Conversation {
             dialect,
             question: None,
             part: None,
+            tail: None,
         }
     }
 
@@ -82,6 +85,11 @@ impl Conversation {
     pub(crate) fn taken_over(taken: Taken, engine: &Engine, dialect: Option<&'static dyn Dialect>) -> Self {
         let Taken { exchange, frames, failed } = taken;
         Self { taken: frames.into_iter().collect(), failed, ..Self::new(exchange, None, engine, dialect) }
+    }
+
+    /// What the answer ends with, beside what the worker has sent of it.
+    pub(crate) fn take_tail(&mut self) -> Option<Body> {
+        self.tail.take()
     }
 
     /// Whether nothing has come only because it is the others' turn.
@@ -126,8 +134,9 @@ impl Conversation {
                 continue;
             }
             let Some(question) = &mut self.question else { return Poll::Ready(None) };
-            let Answer { part, told, broken } = ready!(question.as_mut().poll(context));
+            let Answer { part, told, broken, tail } = ready!(question.as_mut().poll(context));
             self.question = None;
+            self.tail = tail;
             match part {
                 Some(body) => self.part = Some(Part { body, told, broken }),
                 None => self.exchange.tell(&ToWorker::Own(&told)),

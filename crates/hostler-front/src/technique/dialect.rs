@@ -1,7 +1,7 @@
 //! What a technique's workers say and ask beyond an answer, in their own words. The conversation asks the technique what a
 //! message means, and carries it out.
 
-use crate::io::body::BodyStream;
+use crate::io::body::{Body, BodyStream};
 use crate::request::Request;
 use crate::request::slots::{Relation, State};
 use crate::values::table::Table;
@@ -41,6 +41,8 @@ pub(crate) struct Answer {
     pub(crate) told: Vec<u8>,
     /// The same, if the part breaks off.
     pub(crate) broken: Vec<u8>,
+    /// What the request's own answer ends with, once the worker has finished; it need not wait for that.
+    pub(crate) tail: Option<Body>,
 }
 
 /// Variables and notes that a program has set.

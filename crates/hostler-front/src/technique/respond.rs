@@ -5,6 +5,7 @@ use crate::io::body::{Body, BodyError, BodyStream};
 use crate::log::{self, Severity};
 use crate::request::Request;
 use crate::request::flow::Halt;
+use crate::request::reply::Marks;
 use crate::request::settings;
 use crate::technique::begin::{self, Begin};
 use crate::technique::conversation::{Conversation, End, Event};
@@ -195,13 +196,25 @@ async fn converse(request: &mut Request, mut conversation: Conversation) -> Resu
             }
             Some(Event::Logged(logged)) => logged.apply(request),
             Some(Event::Finished(end)) => {
+                let tail = conversation.take_tail();
                 conversation.part(request);
-                return Ok(finished(end, gathered));
+                return match tail {
+                    None => Ok(finished(end, gathered)),
+                    Some(tail) if gathered.length() == 0 && matches!(end, End::Done) => {
+                        // A file is the same each time.
+                        request.reply.marks.unset(Marks::UNRANGED);
+                        Ok(Answer::Body(tail))
+                    }
+                    Some(_) => Err(Error::because(Kind::WorkerViolation, MIXED)),
+                };
             }
             None => return Ok(stream(request, conversation, gathered)),
         }
     }
 }
+
+/// Of one whose answer is a file that the front sends.
+const MIXED: &str = "it has sent something else beside a file";
 
 fn finished(end: End, gathered: Gathered) -> Answer {
     match end {
@@ -261,10 +274,12 @@ impl BodyStream for Output {
             }
             Ok(Event::Head(_)) => self.break_off("it sent a second head".to_owned()),
             Ok(Event::Finished(end)) => {
+                let tail = conversation.take_tail();
                 if let Some(conversation) = self.conversation.take() {
                     conversation.part(&self.request);
                 }
                 match end {
+                    _ if tail.is_some() => self.break_off(MIXED.to_owned()),
                     End::Broken(why) => Poll::Ready(Some(Err(BodyError::Script(why)))),
                     // A status, once the head is gone: the program's answer stands as it is.
                     End::Done | End::Status(_) => Poll::Ready(None),

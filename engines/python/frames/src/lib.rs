@@ -4,6 +4,7 @@
 //! This crate moves no bytes; it only says what they mean.
 
 pub mod asgi;
+pub mod file;
 pub mod guard;
 
 use hostler_wire::codec::{Decoder, Encoder, Malformed};

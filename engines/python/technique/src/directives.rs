@@ -315,7 +315,7 @@ static DIRECTIVES: &[Directive] = &[
     ignored("WSGIRestrictEmbedded", "applications never run in the server's own processes"),
     ignored("WSGIDestroyInterpreter", "an interpreter ends with its process"),
     ignored("WSGICaseSensitivity", "files have the names that they have"),
-    ignored("WSGIEnableSendfile", "what wsgi.file_wrapper reads is sent as it comes"),
+    ignored("WSGIEnableSendfile", "the server sends the files of wsgi.file_wrapper in any case"),
     ignored("WSGIServerMetrics", "the handler server-status tells of pools"),
     ignored(
         "WSGIIgnoreActivity",

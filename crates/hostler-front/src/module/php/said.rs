@@ -129,7 +129,7 @@ fn look_up(request: &Request, target: &[u8]) -> Asked {
 }
 
 fn told(answer: &ToPhp<'_>) -> Answer {
-    Answer { part: None, told: answer.to_bytes(), broken: Vec::new() }
+    Answer { part: None, told: answer.to_bytes(), broken: Vec::new(), tail: None }
 }
 
 /// The request that a URL would be; redirects within the server are followed.
@@ -169,7 +169,7 @@ fn included(request: &Request, target: &[u8]) -> Asked {
         };
         let part = (!matches!(body, Body::Empty)).then(|| body.into_stream());
         let broken = ToPhp::Included(500).to_bytes();
-        Answer { part, told: ToPhp::Included(status).to_bytes(), broken }
+        Answer { part, told: ToPhp::Included(status).to_bytes(), broken, tail: None }
     })
 }
 

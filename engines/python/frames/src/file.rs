@@ -1,0 +1,58 @@
+//! A file that the front is to send in place of a worker (`wsgi.file_wrapper`): the worker says which, and is told whether it
+//! will be.
+
+use hostler_wire::codec::{Decoder, Encoder, Malformed};
+
+/// A piece of a file, to the end of an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct File<'a> {
+    /// Where it stands.
+    pub path: &'a [u8],
+    /// What tells it from another one that may stand there meanwhile.
+    pub device: u64,
+    /// The same.
+    pub inode: u64,
+    /// Where the piece begins, in bytes.
+    pub offset: u64,
+    /// How long it is.
+    pub length: u64,
+}
+
+/// What the worker is told: it will be sent, or the worker is to send it itself.
+pub const TAKEN: &[u8] = &[1];
+/// The other answer.
+pub const LEFT: &[u8] = &[0];
+
+impl<'a> File<'a> {
+    /// Writes it.
+    pub fn encode(&self, e: &mut Encoder<'_>) {
+        [self.device, self.inode, self.offset, self.length].into_iter().for_each(|number| e.u64(number));
+        e.bytes(self.path);
+    }
+
+    /// Reads it.
+    ///
+    /// # Errors
+    /// [`Malformed`], also when bytes are left over.
+    pub fn decode(bytes: &'a [u8]) -> Result<Self, Malformed> {
+        let mut d = Decoder(bytes);
+        let (device, inode, offset, length) = (d.u64()?, d.u64()?, d.u64()?, d.u64()?);
+        let file = Self { path: d.bytes()?, device, inode, offset, length };
+        d.end().map(|()| file)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_comes_back() {
+        let file = File { path: b"/srv/film", device: 1, inode: 2, offset: 3, length: 4 };
+        let mut bytes = Vec::new();
+        file.encode(&mut Encoder(&mut bytes));
+        assert_eq!(File::decode(&bytes), Ok(file));
+        bytes.push(0);
+        assert_eq!(File::decode(&bytes), Err(Malformed));
+    }
+}
