@@ -70,6 +70,7 @@ async def app(scope, receive, send):
     ] {
         assert!(text.contains(line), "{line} in {text}");
     }
+    assert!(text.contains(&format!("server=('127.0.0.1', {})", server.port())), "{text}");
     assert!(server.get("/").text().contains("root_path=''"));
     // Fields that come several times are told of several times, in their order.
     let twice = server
@@ -179,6 +180,31 @@ async def app(scope, receive, send):
         let took = told - since.as_secs_f64();
         assert!(took < 0.5, "{path}: after {took} s (0.1 on a machine that has nothing else to do)");
     }
+}
+
+#[test]
+fn an_application_that_does_not_listen_to_that_holds_up_nobody() {
+    needs_python!();
+    let text = r#"
+asked = 0
+async def app(scope, receive, send):
+    global asked
+    if scope["path"] == "/asked":
+        return await say(send, asked)
+    while True:
+        if (await receive())["type"] == "http.disconnect":
+            asked += 1
+            print("told", asked, flush=True)
+"#;
+    let server = site(text, "").start();
+    let mut client = server.connect();
+    client.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+    // It is served when another request is.
+    assert_eq!(server.get("/asked").text(), "0");
+    drop(client);
+    let _ = log_when(&server, "told 3");
+    let asked: u32 = server.get("/asked").text().parse().unwrap();
+    assert!((3..1000).contains(&asked), "{asked}");
 }
 
 #[test]

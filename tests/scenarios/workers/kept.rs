@@ -118,9 +118,7 @@ fn what_the_configuration_changes_for_a_pool_is_loaded_and_what_it_changes_elsew
 fn a_pool_of_another_virtual_host_makes_no_difference() {
     settle();
     let host = |name: &str| {
-        format!(
-            "<VirtualHost *:@PORT@>\nServerName {name}\nPerlOptions +Parent\nPerlModule W\n</VirtualHost>"
-        )
+        format!("<VirtualHost *:@PORT@>\nServerName {name}\nPerlOptions +Clone\nPerlModule W\n</VirtualHost>")
     };
     let server = site(&host("last.test")).start();
     assert_eq!(server.get_with("/w/hello", "Host: last.test\r\n").text(), "hello");

@@ -19,13 +19,15 @@ class ClientGone(OSError):
 class Receiver:
     """What both kinds of cycles have: whoever waits for the next message is woken."""
 
-    __slots__ = ("_waiters", "connection", "is_lost", "scope")
+    __slots__ = ("_pause", "_waiters", "connection", "is_lost", "scope")
 
     def __init__(self, connection, scope):
         self.connection = connection
         self.scope = scope
         self.is_lost = False
         self._waiters = []
+        # How long it waits who asks again after the end, in seconds.
+        self._pause = 0
 
     async def _news(self):
         waiter = self.connection.worker.loop.create_future()
@@ -35,6 +37,14 @@ class Receiver:
         finally:
             if waiter in self._waiters:
                 self._waiters.remove(waiter)
+
+    async def _patience(self):
+        """Who goes on asking when he has been told that it is over would hold up all others, and never end."""
+        pause, self._pause = self._pause, min(2 * self._pause or 0.001, 1)
+        if pause:
+            await asyncio.sleep(pause)
+        if pause == 1:
+            raise ClientGone("the client has gone, as was told many times")
 
     def _wake(self):
         waiters, self._waiters = self._waiters, []
@@ -119,6 +129,7 @@ class Http(Receiver):
                 self._size = 0
                 return {"type": "http.request", "body": body, "more_body": not self._whole}
             await self._news()
+        await self._patience()
         return {"type": "http.disconnect"}
 
     async def send(self, message):

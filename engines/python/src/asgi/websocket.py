@@ -20,7 +20,7 @@ ASKED, ACCEPTED, DENIED, CLOSED = "asked", "accepted", "denied", "closed"
 
 class WebSocket(Receiver):
     __slots__ = (
-        "_bits", "_decoder", "_end", "_is_paused", "_messages", "_offer", "_pinged", "_size", "_state", "_timer", "_told",
+        "_bits", "_decoder", "_end", "_is_paused", "_messages", "_offer", "_pinged", "_size", "_state", "_timer",
     )
 
     def __init__(self, connection, scope, _has_body):
@@ -32,7 +32,6 @@ class WebSocket(Receiver):
         self._messages, self._size, self._is_paused = [{"type": "websocket.connect"}], 0, False
         # Why it is over; None: it is not.
         self._end = None
-        self._told = False
         self._decoder = None
         self._bits = 0
         self._pinged = 0
@@ -124,11 +123,9 @@ class WebSocket(Receiver):
 
     async def receive(self):
         while not self._messages:
-            if self._end is not None and not self._told:
-                self._told = True
+            if self._end is not None:
+                await self._patience()
                 return self._end
-            if self._told:
-                raise RuntimeError("receive was called after websocket.disconnect")
             await self._news()
         message = self._messages.pop(0)
         self._size -= len(message.get("text") or message.get("bytes") or "")

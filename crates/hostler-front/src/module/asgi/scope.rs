@@ -2,7 +2,6 @@
 //! its own (state, extensions that it has).
 
 use crate::request::Request;
-use crate::request::variables;
 use bytes::Bytes;
 use hostler_config::directives::alias::push_escaped_path;
 use hostler_config::directives::core::EncodedSlashes;
@@ -55,9 +54,9 @@ pub(super) fn of(request: &Request, kind: Kind, root_path: &str, passes_login: b
     headers(&mut scope, request, passes_login);
     let client = request.client.peer.remote;
     scope.key("client").tuple(2).text(&client.ip().to_string()).number(client.port().into());
-    let name = variables::server_name(request);
-    scope.key("server").tuple(2).text(&String::from_utf8_lossy(&name));
-    scope.number(variables::server_port(request).into());
+    // Where it listens; what the client calls it is in its Host field.
+    let local = request.client.peer.local;
+    scope.key("server").tuple(2).text(&local.ip().to_string()).number(local.port().into());
     scope.key("extensions").dictionary();
     extensions(&mut scope, request);
     scope.end();
