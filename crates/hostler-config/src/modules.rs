@@ -128,6 +128,11 @@ pub fn all_modules() -> impl Iterator<Item = &'static Module> {
         .chain(of_techniques)
 }
 
+/// The source files of all modules that are there, by which a block may depend on one: `mod_alias.c`.
+pub fn sources() -> impl Iterator<Item = &'static str> {
+    all_modules().map(|module| module.file).chain(MORE_NAMES.iter().map(|(_, file)| *file))
+}
+
 type Entry = (&'static Module, &'static Directive);
 
 /// Later entries win, so what is implemented comes last.

@@ -59,3 +59,30 @@ fn the_access_log_shows_what_programs_have_set() {
         });
     }
 }
+
+#[test]
+fn the_modules_that_scripts_are_told_of_are_those_that_blocks_find() {
+    needs_php!();
+    let files = [("a.php", "<?php echo implode(' ', apache_get_modules());")];
+    let told = site(&files).start().get("/a.php").text();
+    let told: Vec<&str> = told.split(' ').collect();
+    for name in [
+        "core",
+        "http_core",
+        "mod_rewrite",
+        "mod_headers",
+        "mod_expires",
+        "mod_deflate",
+        "mod_ssl",
+        "mod_php",
+        "mod_proxy_fcgi",
+    ] {
+        assert!(told.contains(&name), "{name}: {told:?}");
+    }
+    assert!(!told.contains(&"mod_dav") && !told.contains(&"mod_security2"), "{told:?}");
+    let lacking =
+        |name: &&str| format!("<IfModule !{name}.c>\nHeader always add X-Lacking {name}\n</IfModule>\n");
+    let blocks: String = told.iter().map(lacking).collect();
+    let answer = site(&files).file("htdocs/.htaccess", blocks).start().get("/a.php");
+    assert_eq!((answer.status, answer.field("X-Lacking")), (200, None));
+}

@@ -60,11 +60,10 @@ fn in_sections<'a>(sections: &'a [Arc<Section>], all: &mut Vec<(&'a str, &'a str
 pub(crate) fn setup(config: &Config, servers: &[u32], one_shot: bool) -> Setup {
     let (mut setup, members) = pools::setup(config, servers, one_shot, LOG);
     let first = members.first().copied().unwrap_or(config.main());
-    let modules = MODULES.map(str::to_owned).to_vec();
     let ini = first.conf.php.ini.as_deref().map(str::to_owned);
     let warm =
         members.iter().flat_map(|server| warm(server, &pools::facts(config, server, 0, LOG))).collect();
-    frames::Setup { ini, modules, warm }.encode(&mut Encoder(&mut setup.own));
+    frames::Setup { ini, modules: modules(), warm }.encode(&mut Encoder(&mut setup.own));
     setup
 }
 
@@ -81,25 +80,12 @@ fn warm(server: &Server, facts: &ServerFacts) -> Vec<(String, String)> {
     server.conf.php.warm.iter().map(|path| (facts.document_root.clone(), path.to_string())).collect()
 }
 
-/// What `apache_get_modules()` tells: programs ask it what they may write into their `.htaccess` files.
-const MODULES: [&str; 19] = [
-    "core",
-    "http_core",
-    "mod_access_compat",
-    "mod_alias",
-    "mod_auth_basic",
-    "mod_authn_core",
-    "mod_authn_file",
-    "mod_authz_core",
-    "mod_authz_host",
-    "mod_authz_user",
-    "mod_autoindex",
-    "mod_deflate",
-    "mod_dir",
-    "mod_env",
-    "mod_expires",
-    "mod_headers",
-    "mod_mime",
-    "mod_rewrite",
-    "mod_setenvif",
-];
+/// What `apache_get_modules()` tells: programs ask it what they may write into their `.htaccess` files. What is there is what
+/// `<IfModule>` finds there.
+fn modules() -> Vec<String> {
+    let names = hostler_config::modules::sources().filter_map(|file| file.strip_suffix(".c"));
+    let mut names: Vec<String> = names.map(str::to_owned).collect();
+    names.sort_unstable();
+    names.dedup();
+    names
+}
