@@ -1,27 +1,78 @@
 //! Several versions of PHP at once. The other version is a copy of the program that says that it is another one.
 
 use super::site;
+use crate::faults::await_that;
 use hostler_tests::{Site, hostler};
 use memchr::memmem;
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
 
-/// All programs in a folder of the site's, and beside them one for PHP 8.9.
-fn with_two_versions(site: Site) -> Site {
+/// All programs in a folder of the site's.
+fn with_programs(site: Site) -> Site {
     let site = site.dir("bin");
     for name in ["hostler", "hostler-master", "hostler-front", "hostler-site", "hostler-php"] {
         let (from, to) = (hostler().with_file_name(name), site.path("bin").join(name));
         fs::hard_link(&from, &to).or_else(|_| fs::copy(&from, &to).map(drop)).expect("a copy of the program");
     }
-    let mut bytes = fs::read(hostler().with_file_name("hostler-php")).expect("the program");
-    for at in memmem::find_iter(&bytes.clone(), b"for PHP 8.").collect::<Vec<_>>() {
-        bytes[at + b"for PHP 8.".len()] = b'9';
-    }
-    let other = site.path("bin/hostler-php8.9");
-    fs::write(&other, bytes).expect("the other version");
-    fs::set_permissions(&other, fs::Permissions::from_mode(0o755)).expect("its mode");
     let command = site.path("bin/hostler");
     site.command(command)
+}
+
+/// A copy of a file in which these bytes stand in the place of others, as many.
+fn copy_with(from: &Path, to: &Path, old: &[u8], new: &[u8]) {
+    assert_eq!(old.len(), new.len());
+    let mut bytes = fs::read(from).expect("it can be read");
+    let places: Vec<usize> = memmem::find_iter(&bytes, old).collect();
+    assert!(!places.is_empty(), "{} has no {old:?}", from.display());
+    places.iter().for_each(|at| bytes[*at..*at + new.len()].copy_from_slice(new));
+    // What a program has mapped is another file.
+    let beside = to.with_extension("new");
+    fs::write(&beside, bytes).expect("ours");
+    fs::set_permissions(&beside, fs::Permissions::from_mode(0o755)).expect("ours");
+    fs::rename(&beside, to).expect("ours");
+}
+
+/// The same, and beside them one for PHP 8.9.
+fn with_two_versions(site: Site) -> Site {
+    let site = with_programs(site);
+    let program = hostler().with_file_name("hostler-php");
+    copy_with(&program, &site.path("bin/hostler-php8.9"), b"for PHP 8.2", b"for PHP 8.9");
+    site
+}
+
+/// The library that a program of the test's own opens, at a path as long as the system's.
+struct Library {
+    link: PathBuf,
+    file: PathBuf,
+}
+
+const SYSTEM: &str = "/usr/lib/libphp8.2.so";
+
+impl Library {
+    /// Makes it, and the program.
+    fn new(site: &Site) -> Self {
+        let name = format!("/tmp/{:013}.so", std::process::id());
+        let (link, file) = (PathBuf::from(&name), site.path("libphp.so"));
+        let program = site.path("bin/hostler-php");
+        let system = fs::canonicalize(SYSTEM).expect("the library").into_os_string().into_encoded_bytes();
+        copy_with(&hostler().with_file_name("hostler-php"), &program, &system, name.as_bytes());
+        symlink(&file, &link).expect("a link");
+        let library = Self { link, file };
+        library.is(b"8.2.", b"8.2.");
+        library
+    }
+
+    /// Replaces it, as a package does.
+    fn is(&self, old: &[u8], new: &[u8]) {
+        copy_with(Path::new(SYSTEM), &self.file, old, new);
+    }
+}
+
+impl Drop for Library {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.link);
+    }
 }
 
 fn host(name: &str, lines: &str) -> String {
@@ -56,4 +107,66 @@ fn a_version_that_is_not_there_stops_the_start_and_is_named() {
     needs_php!();
     let said = site(&[]).config("PHPVersion 5.6").try_start().expect_err("there is no such version");
     assert!(said.contains("PHPVersion") && said.contains("hostler-php5.6"), "{said}");
+}
+
+#[test]
+fn a_library_that_is_replaced_is_loaded_by_the_next_parent() {
+    needs_php!();
+    let text = "<?php echo posix_getppid(), ' ', PHP_VERSION;";
+    hostler_tests::needs_program!("/usr/lib/php/20220829/posix.so");
+    let site = with_programs(site(&[("a.php", text)]));
+    let library = Library::new(&site);
+    let server = site.config("StartServers 1\nMaxRequestWorkers 2").start();
+    let first = server.get("/a.php").text();
+    // Who runs goes on with what is loaded, also in new workers.
+    library.is(b"8.2.", b"8.2.");
+    assert_eq!(server.get("/a.php").text(), first);
+    // A new generation looks.
+    server.signal(rustix::process::Signal::HUP);
+    await_that("the new library is loaded", || {
+        let now = server.get("/a.php");
+        now.status == 200 && now.text() != first
+    });
+    // One of another minor version, under the old one's name, can't be what the program was built for.
+    library.is(b"8.2.", b"8.9.");
+    let second = server.get("/a.php").text();
+    assert!(second.contains(" 8.2."), "{second}");
+    server.signal(rustix::process::Signal::HUP);
+    await_that("nothing is run by it", || server.get("/a.php").status >= 500);
+    drop(server.await_error("and this program was built for 8.2."));
+    // Once the package is whole again, so is the site.
+    library.is(b"8.2.", b"8.2.");
+    await_that("it is whole again", || server.get("/a.php").status == 200);
+}
+
+#[test]
+fn php_ini_is_where_administrators_of_apache_have_it() {
+    needs_php!();
+    let text = "<?php echo php_ini_loaded_file(), ' ', trim(explode(',', php_ini_scanned_files() ?: '')[0]);";
+    let handler = "AddHandler application/x-httpd-php .php\n<Location /status>\nSetHandler server-status\n</Location>\n";
+    let plain = || {
+        Site::new()
+            .file("htdocs/a.php", text)
+            .file("conf/php.ini", "")
+            .file("other/php.ini", "")
+            .config(handler)
+    };
+    let of_apache = Path::new("/etc/php/8.2/apache2/php.ini");
+    let scanned = Path::new("/etc/php/8.2/apache2/conf.d");
+    for (line, wanted) in [
+        ("", of_apache.is_file().then(|| of_apache.to_path_buf())),
+        ("PHPINIDir \"@ROOT@/conf\"", Some("conf/php.ini".into())),
+        ("PHPINIDir \"@ROOT@/other/php.ini\"\nPHPINIDir \"@ROOT@/conf\"", Some("other/php.ini".into())),
+    ] {
+        let server = plain().config(line).start();
+        let wanted = wanted.map(|path| server.site().path("").join(path));
+        let said = server.get("/a.php").text();
+        let (ini, further) = said.split_once(' ').expect("both");
+        if let Some(wanted) = wanted {
+            assert_eq!(Path::new(ini), wanted, "{line}");
+        }
+        assert_eq!(Path::new(further).starts_with(scanned), scanned.is_dir(), "{line}: {further}");
+        let status = server.get("/status").text();
+        assert!(status.contains(&format!("({ini})")), "{line}: {status}");
+    }
 }
