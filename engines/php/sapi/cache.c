@@ -2,14 +2,29 @@
  * tells them now and then, with a request that it serves anyway. */
 #include "sapi.h"
 
+#include <pthread.h>
+
 /* Seconds between two tellings of one worker. */
 #define PAUSE 1.0
 
 static zend_function *status; /* NULL: without opcache, or the administrator has disabled the function */
 static double told;
 
+/* A process that a script forks reads the cache without being counted among those who do, as the count is a lock of the process
+ * before it. So the cache may be emptied under it, and what it would put there is not to be trusted. */
+static void leave(void)
+{
+    zend_string *name;
+    if (!hp_current)
+        return;
+    name = zend_string_init(ZEND_STRL("opcache.enable"), 0);
+    zend_alter_ini_entry_chars(name, "0", 1, PHP_INI_SYSTEM, PHP_INI_STAGE_RUNTIME);
+    zend_string_release(name);
+}
+
 void hp_cache_watch(void)
 {
+    pthread_atfork(NULL, NULL, leave);
     status = zend_hash_str_find_ptr(CG(function_table), ZEND_STRL("opcache_get_status"));
 }
 

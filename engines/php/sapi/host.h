@@ -76,7 +76,7 @@ typedef struct {
 
 /* What became of a request. */
 typedef struct {
-    bool failed; /* ended by a fatal error, before anything was written: there was no head */
+    int failed; /* ended by a fatal error, before anything was written: the status of the server's page; else 0 */
     bool terminate; /* the program has asked for the end of its process */
 } hp_served;
 
@@ -85,9 +85,10 @@ typedef struct {
     /* Reads from the body, at most `most` bytes; 0: its end; -1: it broke off. */
     ptrdiff_t (*read_body)(void *trip, char *into, size_t most);
     /* The answer's head: fields as "Name: value" in `name`, without values; `line` is "HTTP/1.1 404 Nothing" where the
-     * program has given one; `last_modified`: the script's time is the answer's. At most once, before anything is
-     * written. */
-    void (*head)(void *trip, int status, const char *line, const hp_pair *fields, size_t count, bool last_modified);
+     * program has given one; `last_modified`: the script's time is the answer's; `failed`: what follows is the server's
+     * page, and the fields are what the program has said before. At most once, before anything is written. */
+    void (*head)(void *trip, int status, const char *line, const hp_pair *fields, size_t count, bool last_modified,
+                 bool failed);
     /* A piece of the body. */
     void (*write)(void *trip, const char *bytes, size_t length);
     /* What was written so far is sent. */

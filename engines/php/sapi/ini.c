@@ -63,6 +63,7 @@ static bool is_too_late(const char *name)
                                            "opcache.preload",
                                            "opcache.preload_user",
                                            "opcache.memory_consumption",
+                                           "opcache.interned_strings_buffer",
                                            "opcache.max_accelerated_files"};
     size_t i;
     for (i = 0; i < sizeof starting / sizeof *starting; i++)

@@ -30,6 +30,30 @@ static const char *other_version(void)
     return text;
 }
 
+/* Debian builds this library with what the command line has, and mod_php and PHP-FPM without it. A script that forks leaves two
+ * workers at one request, of which the second one reads the cache of compiled scripts without being known to read it: what
+ * it compiles while that is emptied stands there with names that are gone. */
+static void withhold(const char *name)
+{
+    size_t length = strlen(name);
+    zend_module_entry *module = zend_hash_str_find_ptr(&module_registry, name, length);
+    if (!module)
+        return;
+    if (module->functions)
+        zend_unregister_functions(module->functions, -1, NULL);
+    zend_hash_str_del(&module_registry, name, length);
+}
+
+/* Before any of them is started. */
+static int register_extensions(void)
+{
+    if (php_register_internal_extensions() == FAILURE)
+        return FAILURE;
+    withhold("pcntl");
+    zend_hash_str_del(CG(function_table), ZEND_STRL("chroot"));
+    return SUCCESS;
+}
+
 const char *hostler_php_load(const hp_setup *setup)
 {
     const char *other;
@@ -42,6 +66,7 @@ const char *hostler_php_load(const hp_setup *setup)
 #endif
     sapi_startup(&hp_sapi);
     hp_ini_choose(setup->ini);
+    php_register_internal_extensions_func = register_extensions;
     if (hp_sapi.startup(&hp_sapi) == FAILURE)
         return "PHP does not start";
     hp_ini_chosen();

@@ -54,10 +54,19 @@ static void flush_output(void *context)
         php_handle_aborted_connection();
 }
 
-/* What has ended by a fatal error, without a word for the client, gets the server's page: the log says why. */
+/* What has ended by a fatal error, without a word for the client, gets the server's page: the log says why. What the program
+ * has said in fields goes with it, as under mod_php: a session's cookie, whom the answer is for. */
 static bool has_failed(const hp_state *state, const sapi_headers_struct *headers)
 {
     return state->is_ending && EG(exit_status) == 255 && headers->http_response_code >= 500;
+}
+
+/* As under mod_php a line without a name is no field, and programs do not find it among theirs. */
+static int take_header(sapi_header_struct *header, sapi_header_op_enum operation, sapi_headers_struct *headers)
+{
+    bool comes = operation == SAPI_HEADER_ADD || operation == SAPI_HEADER_REPLACE;
+    (void)headers;
+    return comes && !strchr(header->header, ':') ? 0 : SAPI_HEADER_ADD;
 }
 
 static int send_headers(sapi_headers_struct *headers)
@@ -67,16 +76,18 @@ static int send_headers(sapi_headers_struct *headers)
     zend_llist_position position;
     sapi_header_struct *header;
     hp_pair few[32], *fields = few;
-    if (!state || state->has_finished || state->has_head || has_failed(state, headers))
+    if (!state || state->has_finished || state->has_head)
         return SAPI_HEADER_SENT_SUCCESSFULLY;
     state->has_head = true;
+    if (has_failed(state, headers))
+        state->failed = headers->http_response_code;
     if (count > sizeof few / sizeof *few)
         fields = safe_emalloc(count, sizeof *fields, 0);
     for (header = zend_llist_get_first_ex(&headers->headers, &position); header && at < count;
          header = zend_llist_get_next_ex(&headers->headers, &position))
         fields[at++] = (hp_pair){header->header, header->header_len, NULL, 0};
     hp_calls->head(state->trip, headers->http_response_code, headers->http_status_line, fields, at,
-                   HP_G(last_modified));
+                   HP_G(last_modified), state->failed != 0);
     if (fields != few)
         efree(fields);
     return SAPI_HEADER_SENT_SUCCESSFULLY;
@@ -186,6 +197,7 @@ sapi_module_struct hp_sapi = {
     .get_stat = script_facts,
     .getenv = variable,
     .sapi_error = php_error,
+    .header_handler = take_header,
     .send_headers = send_headers,
     .read_post = read_post,
     .read_cookies = read_cookies,

@@ -22,6 +22,7 @@ typedef struct {
     bool has_finished; /* fastcgi_finish_request(): what is written from now on goes nowhere */
     bool is_ending; /* no output comes any more */
     bool has_head; /* the answer's head was given */
+    int failed; /* the status of the server's page, which is the answer then; else 0 */
     bool terminate;
 } hp_state;
 

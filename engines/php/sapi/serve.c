@@ -97,7 +97,7 @@ hp_served hostler_php_serve(void *trip, const hp_request *request)
     else
         zend_ini_deactivate();
     PG(max_input_time) = input_time;
-    served.failed = !state.has_head && !state.has_finished;
+    served.failed = state.has_head || state.has_finished ? state.failed : 500;
     served.terminate = state.terminate;
     hp_current = NULL;
     SG(server_context) = NULL;

@@ -12,9 +12,10 @@ static ptrdiff_t read_nothing(void *trip, char *into, size_t most)
     return 0;
 }
 
-static void no_head(void *trip, int status, const char *line, const hp_pair *fields, size_t fields_count, bool modified)
+static void no_head(void *trip, int status, const char *line, const hp_pair *fields, size_t fields_count, bool modified,
+                    bool failed)
 {
-    (void)trip, (void)status, (void)line, (void)fields, (void)fields_count, (void)modified;
+    (void)trip, (void)status, (void)line, (void)fields, (void)fields_count, (void)modified, (void)failed;
 }
 
 static void no_output(void *trip, const char *bytes, size_t length)

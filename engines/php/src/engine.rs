@@ -33,6 +33,7 @@ impl Engine for Php {
         temporary::choose();
         php::load(own.ini.as_deref(), software, &own.modules)?;
         warm(&own.warm);
+        complain_of_threads();
         let (file, folders) = (php::ini_file(), php::ini_folder());
         let loaded = Loaded::of(file.as_deref(), folders.as_deref())
             .and_of(&[LIBRARY])
@@ -52,6 +53,18 @@ impl Engine for Php {
     fn begin_worker(&mut self) -> Result<Worker, String> {
         php::begin_worker();
         Ok(Worker::new(std::mem::take(&mut self.servers)))
+    }
+}
+
+/// Only the thread that forks is in a worker: what an extension has started in others waits there for nobody.
+fn complain_of_threads() {
+    let threads = std::fs::read_dir("/proc/self/task").map_or(1, Iterator::count);
+    if threads > 1 {
+        let why = format!(
+            "{threads} threads run since PHP's extensions were loaded, and workers are forked without the others: \
+             an extension that needs them does not work in workers"
+        );
+        hostler_engine::process::complain(why.as_bytes());
     }
 }
 

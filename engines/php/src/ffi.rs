@@ -56,7 +56,7 @@ pub(crate) struct Request {
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub(crate) struct Served {
-    pub(crate) failed: bool,
+    pub(crate) failed: c_int,
     pub(crate) terminate: bool,
 }
 
@@ -96,7 +96,7 @@ pub(crate) struct Cache {
 #[repr(C)]
 pub(crate) struct Host {
     pub(crate) read_body: unsafe extern "C" fn(*mut c_void, *mut c_char, size_t) -> ssize_t,
-    pub(crate) head: unsafe extern "C" fn(*mut c_void, c_int, *const c_char, *const Pair, size_t, bool),
+    pub(crate) head: unsafe extern "C" fn(*mut c_void, c_int, *const c_char, *const Pair, size_t, bool, bool),
     pub(crate) write: unsafe extern "C" fn(*mut c_void, *const c_char, size_t),
     pub(crate) flush: unsafe extern "C" fn(*mut c_void),
     pub(crate) finish: unsafe extern "C" fn(*mut c_void),

@@ -52,6 +52,16 @@ unsafe fn exchange<'a>(trip: *mut c_void) -> &'a mut Exchange<'a> {
     unsafe { &mut *trip.cast() }
 }
 
+/// The same where the server is spoken to; `None`: a script has forked this process, and what it says would stand between
+/// what the worker says.
+///
+/// # Safety
+/// As for [`exchange`].
+unsafe fn spoken_for<'a>(trip: *mut c_void) -> Option<&'a mut Exchange<'a>> {
+    // SAFETY: as the caller says.
+    (!hostler_engine::process::is_forked_away()).then(|| unsafe { exchange(trip) })
+}
+
 /// # Safety
 /// So many bytes can be read there.
 unsafe fn bytes<'a>(at: *const c_char, length: size_t) -> &'a [u8] {
@@ -65,7 +75,8 @@ unsafe fn bytes<'a>(at: *const c_char, length: size_t) -> &'a [u8] {
 unsafe extern "C" fn read_body(trip: *mut c_void, into: *mut c_char, most: size_t) -> ssize_t {
     // SAFETY: by host.h, C gives its trip and a buffer of that length, which has been written to or needs not to be.
     let (exchange, into) =
-        unsafe { (exchange(trip), std::slice::from_raw_parts_mut(into.cast::<u8>(), most)) };
+        unsafe { (spoken_for(trip), std::slice::from_raw_parts_mut(into.cast::<u8>(), most)) };
+    let Some(exchange) = exchange else { return 0 };
     loop {
         match exchange.trip.read_body(into) {
             Ok(count) => return count as ssize_t,
@@ -86,12 +97,14 @@ unsafe extern "C" fn head(
     fields: *const Pair,
     count: size_t,
     last_modified: bool,
+    failed: bool,
 ) {
     // SAFETY: by host.h, C gives its trip, a text or NULL, and so many fields.
     let (exchange, line, fields) = unsafe {
         let line = (!line.is_null()).then(|| CStr::from_ptr(line).to_bytes());
-        (exchange(trip), line, if count == 0 { &[] } else { std::slice::from_raw_parts(fields, count) })
+        (spoken_for(trip), line, if count == 0 { &[] } else { std::slice::from_raw_parts(fields, count) })
     };
+    let Some(exchange) = exchange else { return };
     let mut reply = ReplyHead {
         status: u16::try_from(status).ok().filter(|status| (100..=999).contains(status)).unwrap_or(500),
         // "HTTP/1.1 404 Nothing here"
@@ -108,13 +121,17 @@ unsafe extern "C" fn head(
         // SAFETY: as above: so long is the field's text.
         put_field(&mut reply, unsafe { bytes(field.name, field.name_length) });
     }
+    if failed {
+        keep_beside_page(&mut reply);
+    }
     exchange.trip.say(&FromWorker::Head(Box::new(reply)));
 }
 
 /// A field of the program's: `Name: value`. The two that say what the body is are told apart.
 fn put_field<'a>(reply: &mut ReplyHead<'a>, field: &'a [u8]) {
     let Some(colon) = field.iter().position(|byte| *byte == b':') else { return };
-    let (name, value) = (field[..colon].trim_ascii(), field[colon + 1..].trim_ascii());
+    // As under mod_php a name is what stands before the colon, a space included: what can't be one is an error.
+    let (name, value) = (&field[..colon], field[colon + 1..].trim_ascii());
     if name.eq_ignore_ascii_case(b"content-type") {
         reply.content_type = Some(value);
     } else if name.eq_ignore_ascii_case(b"content-length") {
@@ -124,28 +141,51 @@ fn put_field<'a>(reply: &mut ReplyHead<'a>, field: &'a [u8]) {
     }
 }
 
+/// The body is the server's page: of the program's fields those stay that say nothing of a body, or of what it was made of.
+fn keep_beside_page(reply: &mut ReplyHead<'_>) {
+    const OF_BODY: [&[u8]; 9] = [
+        b"content-encoding",
+        b"content-disposition",
+        b"content-language",
+        b"content-range",
+        b"content-md5",
+        b"accept-ranges",
+        b"etag",
+        b"last-modified",
+        b"transfer-encoding",
+    ];
+    (reply.content_type, reply.content_length, reply.mtime) = (None, None, 0);
+    reply.err_headers_out = std::mem::take(&mut reply.headers_out);
+    reply.err_headers_out.retain(|(name, _)| !OF_BODY.iter().any(|known| name.eq_ignore_ascii_case(known)));
+}
+
 unsafe extern "C" fn write(trip: *mut c_void, text: *const c_char, length: size_t) {
     // SAFETY: by host.h, C gives its trip and so many bytes.
-    let (exchange, text) = unsafe { (exchange(trip), bytes(text, length)) };
-    exchange.trip.write(text);
+    let (exchange, text) = unsafe { (spoken_for(trip), bytes(text, length)) };
+    if let Some(exchange) = exchange {
+        exchange.trip.write(text);
+    }
 }
 
 unsafe extern "C" fn flush(trip: *mut c_void) {
     // SAFETY: by host.h, C gives its trip.
-    unsafe { exchange(trip) }.trip.publish();
+    if let Some(exchange) = unsafe { spoken_for(trip) } {
+        exchange.trip.publish();
+    }
 }
 
 unsafe extern "C" fn finish(trip: *mut c_void) {
     // SAFETY: by host.h, C gives its trip.
-    let exchange = unsafe { exchange(trip) };
-    exchange.trip.finish(&Outcome::Done);
-    exchange.trip.publish();
+    if let Some(exchange) = unsafe { spoken_for(trip) } {
+        exchange.trip.finish(&Outcome::Done);
+        exchange.trip.publish();
+    }
 }
 
 unsafe extern "C" fn is_gone(trip: *mut c_void) -> bool {
     // SAFETY: by host.h, C gives its trip.
-    let exchange = unsafe { exchange(trip) };
-    exchange.broke_off || exchange.trip.is_abandoned()
+    let exchange = unsafe { spoken_for(trip) };
+    exchange.is_some_and(|exchange| exchange.broke_off || exchange.trip.is_abandoned())
 }
 
 unsafe extern "C" fn log(trip: *mut c_void, severity: c_int, text: *const c_char, length: size_t) {
@@ -157,8 +197,8 @@ unsafe extern "C" fn log(trip: *mut c_void, severity: c_int, text: *const c_char
     }
     // SAFETY: as above.
     let exchange = unsafe { exchange(trip) };
-    if exchange.trip.is_abandoned() {
-        // The front does not read what is said to it of this request any more.
+    if exchange.trip.is_abandoned() || hostler_engine::process::is_forked_away() {
+        // The front does not read what is said to it of this request any more, or not from here.
         complain_of(text, exchange.head.log_id);
         return;
     }
@@ -215,8 +255,10 @@ unsafe extern "C" fn logged(
 ) {
     // SAFETY: by host.h, C gives its trip and lists of so many texts, which stay during the call.
     let (exchange, variables, notes) =
-        unsafe { (exchange(trip), texts(variables, variable_count), texts(notes, note_count)) };
-    exchange.trip.say_own(|e| FromPhp::Logged { variables, notes }.encode(e));
+        unsafe { (spoken_for(trip), texts(variables, variable_count), texts(notes, note_count)) };
+    if let Some(exchange) = exchange {
+        exchange.trip.say_own(|e| FromPhp::Logged { variables, notes }.encode(e));
+    }
 }
 
 /// # Safety
@@ -232,7 +274,8 @@ unsafe fn texts<'a>(list: *const Pair, count: size_t) -> Vec<(&'a [u8], &'a [u8]
 
 unsafe extern "C" fn cache(trip: *mut c_void, cache: *const ffi::Cache) {
     // SAFETY: by host.h, C gives its trip and a record.
-    let (exchange, cache) = unsafe { (exchange(trip), &*cache) };
+    let (exchange, cache) = unsafe { (spoken_for(trip), &*cache) };
+    let Some(exchange) = exchange else { return };
     let told = Cache {
         memory: cache.memory,
         used: cache.used,
@@ -263,7 +306,8 @@ unsafe extern "C" fn look_up(
     into: *mut ffi::Found,
 ) -> bool {
     // SAFETY: by host.h, C gives its trip, so many bytes, and a record to be filled.
-    let (exchange, target, into) = unsafe { (exchange(trip), bytes(target, length), &mut *into) };
+    let (exchange, target, into) = unsafe { (spoken_for(trip), bytes(target, length), &mut *into) };
+    let Some(exchange) = exchange else { return false };
     let Some(ToPhp::Found(found)) = ask(exchange.trip, &FromPhp::LookUp(target)) else { return false };
     let texts = &mut *exchange.answered;
     texts.clear();
@@ -293,7 +337,8 @@ unsafe extern "C" fn look_up(
 
 unsafe extern "C" fn include(trip: *mut c_void, target: *const c_char, length: size_t) -> c_int {
     // SAFETY: by host.h, C gives its trip and so many bytes.
-    let (exchange, target) = unsafe { (exchange(trip), bytes(target, length)) };
+    let (exchange, target) = unsafe { (spoken_for(trip), bytes(target, length)) };
+    let Some(exchange) = exchange else { return 0 };
     match ask(exchange.trip, &FromPhp::Include(target)) {
         Some(ToPhp::Included(status)) => status.into(),
         _ => 0,

@@ -1,6 +1,6 @@
 //! A worker's requests: from the messages of a trip to PHP and back.
 
-use hostler_engine::{Next, Serve};
+use hostler_engine::{Next, Serve, process};
 use hostler_wire::codec::Decoder;
 use hostler_wire::engine::ServerFacts;
 use hostler_wire::work::{self, FileFacts, Outcome, RequestHead};
@@ -131,11 +131,19 @@ impl Worker {
         // SAFETY: the request's texts stay as they are until it has been served; the exchange is what the host's
         // functions take it for.
         let served = unsafe { ffi::hostler_php_serve((&raw mut exchange).cast(), &raw const request) };
+        if process::is_forked_away() {
+            // The script has forked this process; the worker it was forked from ends the request, or has ended it long ago.
+            process::exit_now(0);
+        }
         let trip = exchange.trip;
         if served.terminate {
             trip.exit_afterwards();
         }
-        let outcome = if served.failed { Outcome::Status(500) } else { Outcome::Done };
+        let outcome = match u16::try_from(served.failed) {
+            Ok(0) => Outcome::Done,
+            Ok(status) => Outcome::Status(status),
+            Err(_) => Outcome::Status(500),
+        };
         trip.finish(&outcome);
     }
 }

@@ -44,11 +44,13 @@ static ptrdiff_t read_body(void *at, char *into, size_t most)
     return (ptrdiff_t)count;
 }
 
-static void head(void *at, int status, const char *line, const hp_pair *list, size_t count, bool last_modified)
+static void head(void *at, int status, const char *line, const hp_pair *list, size_t count, bool last_modified,
+                 bool failed)
 {
     size_t i;
     (void)at;
-    printf("head %d %s%s\n", status, line ? line : "", last_modified ? " last_modified" : "");
+    printf("head %d %s%s%s\n", status, line ? line : "", last_modified ? " last_modified" : "",
+           failed ? " failed" : "");
     for (i = 0; i < count; i++)
         printf("field %.*s\n", (int)list[i].name_length, list[i].name);
 }

@@ -14,10 +14,12 @@ use hostler_wire::codec::Encoder;
 use hostler_wire::engine::{ServerFacts, Setup};
 use hostler_wire::site::Exit;
 use hostler_wire::work::{Directory, FromWorker, Outcome, RequestHead, ToWorker, request_flag};
+use std::cell::RefCell;
 use std::future::poll_fn;
 use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -25,6 +27,8 @@ use std::time::Duration;
 /// Starts the engine as a site's process does.
 struct Php {
     folder: String,
+    /// What it says that is about no request.
+    said: Rc<RefCell<String>>,
 }
 
 struct Parent(Child);
@@ -75,7 +79,9 @@ impl Host for Php {
     fn in_use(&self) {}
 
     fn line(&self, _: u32, text: &[u8]) {
-        eprintln!("engine: {}", String::from_utf8_lossy(text));
+        let text = String::from_utf8_lossy(text);
+        eprintln!("engine: {text}");
+        self.said.borrow_mut().push_str(&text);
     }
 }
 
@@ -83,6 +89,7 @@ impl Host for Php {
 struct Site {
     pool: Arc<Pool>,
     folder: String,
+    said: Rc<RefCell<String>>,
 }
 
 /// Runs a test with a pool of the engine, on a thread as the front's are.
@@ -104,8 +111,10 @@ fn with_site(files: &[(&str, &str)], test: impl AsyncFnOnce(Site)) {
     local.block_on(&runtime, async {
         let settings = Settings { start: 1, queue_timeout: Duration::from_secs(5), ..Settings::default() };
         let pool = Pool::new("php".into(), settings, 1);
-        tokio::task::spawn_local(pool.clone().maintain(Php { folder: path.clone() }));
-        let site = Site { pool: pool.clone(), folder: path };
+        let said = Rc::<RefCell<String>>::default();
+        let php = Php { folder: path.clone(), said: said.clone() };
+        tokio::task::spawn_local(pool.clone().maintain(php));
+        let site = Site { pool: pool.clone(), folder: path, said };
         tokio::time::timeout(Duration::from_secs(60), test(site)).await.expect("the test hangs");
         pool.close();
     });
@@ -268,4 +277,36 @@ fn workers_share_what_is_compiled() {
         let later: i32 = site.get("a.php").await.body.parse().unwrap();
         assert!(later > first, "{first} {later}");
     });
+}
+
+/// An extension that does what those do that watch programs: it starts a thread when it is loaded.
+const THREADED: &str = r#"
+#include "php.h"
+#include <pthread.h>
+#include <unistd.h>
+static void *rest(void *nothing) { for (;;) pause(); return nothing; }
+static PHP_MINIT_FUNCTION(threaded) { pthread_t thread; return pthread_create(&thread, NULL, rest, NULL) == 0 ? SUCCESS : FAILURE; }
+static zend_module_entry module = {STANDARD_MODULE_HEADER, "threaded", NULL, PHP_MINIT(threaded), NULL, NULL, NULL, NULL, "1", STANDARD_MODULE_PROPERTIES};
+__attribute__((visibility("default"))) zend_module_entry *get_module(void) { return &module; }
+"#;
+
+#[test]
+fn threads_of_extensions_are_told_of() {
+    let folder = tempfile::tempdir().unwrap();
+    let (source, library) = (folder.path().join("threaded.c"), folder.path().join("threaded.so"));
+    std::fs::write(&source, THREADED).unwrap();
+    if !env!("PHP_PARTS").is_empty() {
+        let mut cc = Command::new("cc");
+        cc.args(["-shared", "-fPIC", "-w"]).args(env!("PHP_INCLUDES").split_whitespace());
+        assert!(cc.arg(&source).arg("-o").arg(&library).status().unwrap().success());
+    }
+    let ini = format!("log_errors=1\nextension={}\n", library.display());
+    with_site(
+        &[("php.ini", &ini), ("a.php", "<?php echo (int) extension_loaded('threaded');")],
+        async |site| {
+            assert_eq!(site.get("a.php").await.body, "1");
+            let said = site.said.borrow().clone();
+            assert!(said.contains("2 threads run since PHP's extensions were loaded"), "{said}");
+        },
+    );
 }

@@ -122,6 +122,44 @@ fn frameworks_take_it_for_apache_s_and_the_opcode_cache_is_on() {
 }
 
 #[test]
+fn what_only_the_command_line_has_is_not_there() {
+    if is_without_php() {
+        return;
+    }
+    let text = "<?php foreach (['pcntl_fork', 'pcntl_signal', 'chroot', 'posix_getpid', 'strlen'] as $f) echo (int) function_exists($f);
+        echo (int) extension_loaded('pcntl'), (int) defined('WNOHANG'), (int) in_array('chroot', get_defined_functions()['internal']);";
+    let site = Site::new(&[("a.php", text)]);
+    let body = site.body("get @/a.php\nget @/a.php");
+    // posix is an extension of its own, which may be missing.
+    assert!(body == "00011000" || body == "00001000", "{body}");
+}
+
+#[test]
+fn fields_before_a_fatal_error_are_told() {
+    if is_without_php() {
+        return;
+    }
+    let fatal = "header('X-A: b'); setcookie('c', '1'); setcookie('d', '2'); nothing(); ?>";
+    let site = Site::new(&[
+        ("a.php", &format!("<?php {fatal}")),
+        ("b.php", &format!("<?php http_response_code(503); {fatal}")),
+        ("c.php", &format!("<?php http_response_code(404); {fatal}")),
+        ("d.php", &format!("<?php ini_set('display_errors', '1'); {fatal}")),
+    ]);
+    let said = site.drive("get @/a.php\nget @/b.php\nget @/c.php\nget @/d.php");
+    let heads: Vec<_> = said.lines().filter(|line| line.starts_with("head ")).collect();
+    let line = "HTTP/1.0 500 Internal Server Error";
+    assert_eq!(
+        heads,
+        [&format!("head 500 {line} failed"), "head 503  failed", "head 404 ", "head 200 "],
+        "{said}"
+    );
+    assert_eq!(said.matches("field X-A: b\n").count(), 4, "{said}");
+    assert_eq!(said.matches("field Set-Cookie: ").count(), 8, "{said}");
+    assert_eq!(said.matches("end failed\n").count(), 2, "{said}");
+}
+
+#[test]
 fn a_script_that_is_left_in_the_middle_costs_only_its_own_request() {
     if is_without_php() {
         return;

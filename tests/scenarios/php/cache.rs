@@ -46,6 +46,86 @@ fn a_cache_that_is_too_small_is_told_of() {
 }
 
 #[test]
+fn what_is_compiled_while_the_cache_is_emptied_is_right() {
+    needs_php!();
+    // Names of its own in each, called from the other file. What forks goes on compiling when its request is over.
+    let part = |at: u32| {
+        format!(
+            "<?php namespace Space{at}; class Class{at} {{ const NAME{at} = 'const{at}'; }} function f{at}() {{ return 'f{at}'; }}"
+        )
+    };
+    let main = |at: u32| {
+        format!(
+            "<?php require 'part{at}.php'; usleep(1000); echo Space{at}\\f{at}(), get_class(new Space{at}\\Class{at}), Space{at}\\Class{at}::NAME{at};"
+        )
+    };
+    let fork = "<?php if (function_exists('pcntl_fork') && pcntl_fork() === 0) {
+        for ($i = 0; $i < 40; $i++) { usleep(500); include 'part' . $i . '.php'; } exit; } echo 'forked';";
+    let many =
+        (0..40).flat_map(|at| [(format!("part{at}.php"), part(at)), (format!("main{at}.php"), main(at))]);
+    let site = many.fold(
+        site(&[("fork.php", fork), ("reset.php", "<?php opcache_reset(); echo 'reset';")]),
+        |site, (name, text)| site.file(&format!("htdocs/{name}"), text),
+    );
+    let ini = format!("{INI}opcache.memory_consumption=8\nopcache.interned_strings_buffer=1\n");
+    let server = site.file("php.ini", &ini).config("StartServers 6\nMaxRequestWorkers 6").start();
+    std::thread::scope(|scope| {
+        for first in 0..4 {
+            let server = &server;
+            scope.spawn(move || {
+                for round in 0..120 {
+                    let at = (first * 7 + round * 3) % 40;
+                    let right = format!("f{at}Space{at}\\Class{at}const{at}");
+                    assert_eq!(server.get(&format!("/main{at}.php")).text(), right);
+                    match round % 8 {
+                        0 => assert_eq!(server.get("/reset.php").text(), "reset"),
+                        4 => assert_eq!(server.get("/fork.php").text(), "forked"),
+                        _ => {}
+                    }
+                }
+            });
+        }
+    });
+}
+
+#[test]
+fn edits_show_when_they_do_under_apache() {
+    needs_php!();
+    let ask = "<?php echo (int) in_array('part.php', array_map('basename', array_keys(opcache_get_status()['scripts'])));";
+    let site = site(&[
+        ("a.php", ask),
+        ("all.php", "<?php include 'part.php';"),
+        ("part.php", "<?php echo 1;"),
+        ("freq.php", "<?php echo ini_get('opcache.revalidate_freq');"),
+    ]);
+    let write = |server: &hostler_tests::Server, text: &str, age: u64| {
+        let path = server.site().path("htdocs/part.php");
+        std::fs::write(&path, text).expect("ours");
+        let file = std::fs::File::options().write(true).open(&path).expect("ours");
+        file.set_modified(std::time::SystemTime::now() - std::time::Duration::from_secs(age)).expect("ours");
+    };
+    // As long as a file is younger than this, somebody may still be writing it: it is run, and not kept.
+    let ini =
+        "log_errors=1\ndisplay_errors=0\nopcache.file_update_protection=100000\nopcache.revalidate_freq=0\n";
+    let server = site.file("php.ini", ini).config("MaxRequestWorkers 1").start();
+    let answers =
+        |server: &hostler_tests::Server| ["/all.php", "/a.php"].map(|target| server.get(target).text());
+    assert_eq!(answers(&server), ["1", "0"]);
+    write(&server, "<?php echo 2;", 200_000);
+    assert_eq!(answers(&server), ["2", "1"]);
+    write(&server, "<?php echo 3;", 300_000);
+    assert_eq!(answers(&server)[0], "3");
+    // What is kept is looked at again after so long.
+    std::fs::write(server.site().path("php.ini"), ini.replace("freq=0", "freq=100000")).expect("ours");
+    server.signal(rustix::process::Signal::HUP);
+    await_that("the new php.ini counts", || server.get("/freq.php").text() == "100000");
+    write(&server, "<?php echo 4;", 400_000);
+    assert_eq!(answers(&server)[0], "4");
+    write(&server, "<?php echo 5;", 500_000);
+    assert_eq!(answers(&server)[0], "4");
+}
+
+#[test]
 fn scripts_that_warm_a_pool_are_compiled_before_its_first_request() {
     needs_php!();
     let text = "<?php $s = opcache_get_status(); echo count(array_filter($s['scripts'], fn($s) => str_ends_with($s['full_path'], 'part.php')));";

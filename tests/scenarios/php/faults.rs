@@ -21,6 +21,91 @@ fn a_script_that_php_cannot_stop_itself_is_ended_with_the_reason() {
 }
 
 #[test]
+fn fields_before_a_fatal_error_stay_on_the_server_s_page() {
+    needs_php!();
+    let text = "<?php header('X-A: b'); header('Content-Type: image/png'); header('Content-Disposition: attachment'); header('ETag: \"x\"');
+        setcookie('c', '1'); setcookie('d', '2'); nothing();";
+    let server = site(&[
+        ("a.php", text),
+        ("own/a.php", text),
+        ("own/.htaccess", "ErrorDocument 500 /own/page.html\n"),
+        ("own/page.html", "ours"),
+    ])
+    .start();
+    // Once more: the second one takes the short way.
+    for _ in 0..2 {
+        for (target, page) in [("/a.php", "500 Internal Server Error"), ("/own/a.php", "ours")] {
+            let answer = server.get(target);
+            assert_eq!((answer.status, answer.field("X-A")), (500, Some("b")), "{target}");
+            assert!(answer.text().contains(page), "{target}: {}", answer.text());
+            assert!(answer.field("Content-Type").is_some_and(|of| of.starts_with("text/html")), "{target}");
+            assert_eq!(answer.field("Content-Disposition"), None);
+            assert_ne!(answer.field("ETag"), Some("\"x\""));
+            let cookies =
+                answer.fields.iter().filter(|(name, _)| name.eq_ignore_ascii_case("Set-Cookie")).count();
+            assert_eq!(cookies, 2, "{target}");
+        }
+    }
+}
+
+/// Scripts that fork, which PHP has no function for in a server.
+const FORKING: &str =
+    "<?php $c = FFI::cdef('int fork(void); int waitpid(int, int *, int);'); $child = $c->fork();";
+
+#[test]
+fn a_process_that_a_script_has_forked_says_nothing() {
+    needs_php!();
+    hostler_tests::needs_program!("/usr/lib/php/20220829/ffi.so");
+    let waits = "if ($child === 0) { header('X-A: child'); echo str_repeat('child', 10000); flush(); error_log('the child is there'); exit; }
+        $c->waitpid($child, null, 0); header('X-A: parent'); echo 'parent';";
+    // The child ends while the worker is at the next request.
+    let leaves = "if ($child === 0) { while (!file_exists(__DIR__ . '/go')) { usleep(1000); clearstatcache(); } echo 'child'; exit; } echo $child;";
+    let next = "<?php touch(__DIR__ . '/go'); while (($s = @file_get_contents(\"/proc/{$_GET['of']}/stat\")) && !str_contains($s, ') Z ')) usleep(1000);
+        unlink(__DIR__ . '/go'); header('X-A: next'); echo 'next';";
+    let site = site(&[
+        ("a.php", &format!("{FORKING} {waits}")),
+        ("leaves.php", &format!("{FORKING} {leaves}")),
+        ("next.php", next),
+    ]);
+    let server = site
+        .mode("htdocs", 0o777)
+        .file("php.ini", format!("{INI}ffi.enable=1\n"))
+        .config("MaxRequestWorkers 1")
+        .start();
+    for _ in 0..3 {
+        let answer = server.get("/a.php");
+        assert_eq!((answer.field("X-A"), answer.text()), (Some("parent"), "parent".to_owned()));
+        let child = server.get("/leaves.php").text();
+        assert!(child.parse::<u32>().is_ok(), "{child}");
+        let answer = server.get(&format!("/next.php?of={child}"));
+        assert_eq!(
+            (answer.status, answer.field("X-A"), answer.text()),
+            (200, Some("next"), "next".to_owned())
+        );
+    }
+    drop(server.await_error("the child is there"));
+}
+
+#[test]
+fn a_process_that_a_script_has_forked_puts_nothing_into_the_cache() {
+    needs_php!();
+    hostler_tests::needs_program!("/usr/lib/php/20220829/ffi.so");
+    let text =
+        "if ($child === 0) { include 'child.php'; exit; } $c->waitpid($child, null, 0); include 'part.php';
+        foreach (['child.php', 'part.php'] as $f) echo (int) opcache_is_script_cached(__DIR__ . '/' . $f);";
+    let site = site(&[
+        ("a.php", &format!("{FORKING} {text}")),
+        ("child.php", "<?php error_log('run');"),
+        ("part.php", "<?php"),
+    ]);
+    let server = site.file("php.ini", format!("{INI}ffi.enable=1\n")).start();
+    for _ in 0..3 {
+        assert_eq!(server.get("/a.php").text(), "01");
+    }
+    drop(server.await_error("run"));
+}
+
+#[test]
 fn sleep_is_no_processor_time() {
     needs_php!();
     let server = serve(&[("a.php", "<?php set_time_limit(1); usleep(1500000); echo 'slept';")]);
