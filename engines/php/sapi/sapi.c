@@ -86,8 +86,8 @@ static int send_headers(sapi_headers_struct *headers)
     for (header = zend_llist_get_first_ex(&headers->headers, &position); header && at < count;
          header = zend_llist_get_next_ex(&headers->headers, &position))
         fields[at++] = (hp_pair){header->header, header->header_len, NULL, 0};
-    hp_calls->head(state->trip, headers->http_response_code, headers->http_status_line, fields, at,
-                   HP_G(last_modified), state->failed != 0);
+    hp_calls->head(state->trip, headers->http_response_code, headers->http_status_line, fields, at, HP_G(last_modified),
+                   state->failed != 0);
     if (fields != few)
         efree(fields);
     return SAPI_HEADER_SENT_SUCCESSFULLY;
