@@ -181,7 +181,10 @@ static int is_module_name(hp_str text)
 static SV *section_code(pTHX_ const loading *l)
 {
     const char *colon = l->origin.ptr ? (const char *)memrchr(l->origin.ptr, ':', l->origin.len) : NULL;
-    SV *code = newSVpvs("package Apache2::ReadConfig; no strict;\n");
+    SV *code = newSVpvs("");
+    if (hp_settings.generation == 2) /* sections ask it which server they are for */
+        sv_catpvs(code, "require Apache2::PerlSections; ");
+    sv_catpvs(code, "package Apache2::ReadConfig; no strict;\n");
     if (colon)
         sv_catpvf(code, "#line %.*s \"%.*s\"\n", (int)(l->origin.ptr + l->origin.len - colon - 1), colon + 1,
                   (int)(colon - l->origin.ptr), l->origin.ptr);

@@ -55,7 +55,8 @@ pub(crate) fn of(
 ) -> Outcome {
     let input = worker.input(head, serial)?;
     let mut e = Environment { dictionary: copy(template)?, names: &mut worker.names };
-    for (name, value) in &head.subprocess_env {
+    // What the specification says that an application finds, no variable takes the place of.
+    for (name, value) in head.subprocess_env.iter().filter(|(name, _)| !name.starts_with(b"wsgi.")) {
         e.put_any(name, value)?;
     }
     fields(&mut e, head, directory.pass_authorization)?;

@@ -81,8 +81,8 @@ sub add {
         my $command = bless {
             name         => $name,
             func         => $given->{func} // $name,
-            args_how     => _args_how($given->{args_how} // 1, $name),
-            req_override => $given->{req_override} // 31,
+            args_how     => _number($given->{args_how} // 1,      "$name has no args_how"),
+            req_override => _number($given->{req_override} // 31, "$name has no req_override"),
             errmsg       => $given->{errmsg} // "$name command",
             cmd_data     => $given->{cmd_data},
         }, 'Apache2::Command';
@@ -96,14 +96,14 @@ sub add {
     return;
 }
 
-# How many arguments: a constant, or its name.
-sub _args_how {
-    my ($given, $name) = @_;
+# A constant, or its name.
+sub _number {
+    my ($given, $lacks) = @_;
     return $given if $given =~ /\A\d+\z/;
     require Apache2::Const;
     my $word = $given =~ s/\A(?:Apache2::Const::)?(?:OPT_)?//r;
     my $code = eval { Apache2::Const->import('-compile', $word); Apache2::Const->can($word) };
-    die "Apache2::Module::add: the directive $name has no args_how '$given'\n" unless $code;
+    die "Apache2::Module::add: the directive $lacks '$given'\n" unless $code;
     return $code->();
 }
 

@@ -11,6 +11,7 @@ use warnings;
 
 require Apache2::ServerRec;
 require Apache2::ServerUtil;
+require Apache2::PerlSections;
 
 # Whose variables count: mod_perl's package for sections, of both generations.
 my @packages = qw(Apache2::ReadConfig Apache::ReadConfig);
@@ -36,6 +37,7 @@ sub _directive {
     my ($name, $arguments) = @_;
     die "the value of $name contains the end of a line\n" if $arguments =~ /[\n\0]./s;
     chomp $arguments;
+    return _lines_as_they_are("$name $arguments") if $name =~ /\AInclude(?:Optional)?\z/i;
     return _line("$name $arguments");
 }
 
