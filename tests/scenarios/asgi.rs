@@ -316,7 +316,7 @@ fn an_application_is_imported_once_for_all_workers_where_that_can_be() {
 #[test]
 fn what_a_trial_of_importing_has_started_ends_with_it() {
     needs_python!();
-    let text = "import subprocess\nkept = subprocess.Popen(['/bin/sleep', '60'])\n\
+    let text = "import subprocess\nkept = subprocess.Popen(['/bin/sleep', '150'])\n\
                 with open(os.path.join(os.path.dirname(__file__), 'pids'), 'a') as file:\n    file.write('%d\\n' % kept.pid)\n\
                 async def app(scope, receive, send):\n    await say(send, 'ok')\n";
     let config = "<Location />\nASGIApp app/app.py workers=2\n</Location>\n";

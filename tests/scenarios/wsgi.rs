@@ -228,7 +228,7 @@ fn what_starts_threads_or_connects_is_imported_in_each_worker() {
 #[test]
 fn what_a_trial_of_importing_has_started_ends_with_it() {
     needs_python!();
-    let text = "import subprocess\nkept = subprocess.Popen(['/bin/sleep', '60'])\n\
+    let text = "import subprocess\nkept = subprocess.Popen(['/bin/sleep', '150'])\n\
                 with open(os.path.join(os.path.dirname(__file__), 'pids'), 'a') as file:\n    file.write('%d\\n' % kept.pid)\n\
                 def application(environ, start_response):\n    return say(start_response, 'ok')\n";
     let server = site(text, "LogLevel info\n").mode("app", 0o777).start();

@@ -21,8 +21,9 @@ def why_not(load, longest):
     try:
         return _heard(reader, longest)
     finally:
-        os.close(reader)
+        # What it has started is found while it is there: it waits for the pipe's end.
         _end(child)
+        os.close(reader)
 
 
 def _try(load, writer):
