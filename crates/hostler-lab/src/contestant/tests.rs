@@ -17,6 +17,11 @@ const APPLICATION: &str =
 
 const PYTHON: &str = "def application(environ, start):\n    start('200 OK', [('Content-Type', 'text/plain')])\n    \
                       return [open('@ROOT@/htdocs/page.txt', 'rb').read()]\n";
+const ASGI: &str = "async def application(scope, receive, send):\n    \
+                    page = open('@ROOT@/htdocs/page.txt', 'rb').read()\n    \
+                    length = [(b'content-length', b'%d' % len(page))]\n    \
+                    await send({'type': 'http.response.start', 'status': 200, 'headers': length})\n    \
+                    await send({'type': 'http.response.body', 'body': page})\n";
 const FPM: &str =
     "DocumentRoot @ROOT@/htdocs\n<Directory @ROOT@/htdocs>\nRequire all granted\n</Directory>\n";
 const TOMCAT: &str = "ProxyPass /servlet ajp://127.0.0.1:@SECOND_PORT@/servlet\n";
@@ -39,13 +44,14 @@ fn is_configured(kind: Kind) -> bool {
 fn site() -> (TempDir, Site) {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path().to_owned();
-    for name in ["htdocs", "cgi", "store", "servlet", "wsgi"] {
+    for name in ["htdocs", "cgi", "store", "servlet", "wsgi", "asgi"] {
         fs::create_dir(root.join(name)).unwrap();
     }
     fs::write(root.join("htdocs/page.txt"), PAGE).unwrap();
     fs::write(root.join("app.psgi"), APPLICATION.replace("@ROOT@", &root.to_string_lossy())).unwrap();
     fs::write(root.join("servlet/page.txt"), PAGE).unwrap();
     fs::write(root.join("wsgi/comments.py"), PYTHON.replace("@ROOT@", &root.to_string_lossy())).unwrap();
+    fs::write(root.join("asgi/comments.py"), ASGI.replace("@ROOT@", &root.to_string_lossy())).unwrap();
     let script = "#!/bin/sh\nprintf 'Content-Type: text/plain\\n\\n'\ni=0\n\
                   while [ $i -lt 3000 ]; do i=$((i+1)); done\n\
                   echo it >\"$STORE/file\" && echo \"wrote as $(id -u)\"\n";
@@ -58,6 +64,7 @@ fn site() -> (TempDir, Site) {
         configuration: CONFIGURATION.to_owned(),
         environment,
         writable: vec!["store".into()],
+        python: Some("comments"),
         own: [("apache-ajp", TOMCAT), ("hostler-ajp", TOMCAT), ("apache-fpm", FPM)]
             .map(|(name, text)| (name.to_owned(), text.to_owned()))
             .into(),

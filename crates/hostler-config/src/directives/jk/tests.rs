@@ -128,7 +128,7 @@ fn rules_of_a_mount_stand_behind_its_worker() {
 fn what_makes_no_sense_is_refused() {
     for (text, why) in [
         ("JkWorkerProperty worker.list=a\nJkWorkerProperty worker.a.type=jni", "type=jni"),
-        ("JkWorkerProperty worker.list=a\nJkWorkerProperty worker.a.port=x", "no number"),
+        ("JkWorkerProperty worker.list=a\nJkWorkerProperty worker.a.port=x", "not a number"),
         ("JkWorkerProperty worker.list=a\nJkWorkerProperty worker.a.type=lb", "no members"),
         (
             "JkWorkerProperty worker.list=a\nJkWorkerProperty worker.a.type=lb\nJkWorkerProperty worker.a.balance_workers=b",

@@ -34,10 +34,6 @@ fn urls_of_servers() {
         (&*url.host, url.port(), &*url.path, url.base()),
         ("example.org", 8080, "/A?b", "http://example.org:8080".to_owned())
     );
-    for (short, long) in [("http:", "http://localhost"), ("FCGI:/app", "fcgi://localhost/app")] {
-        let [short, long] = [short, long].map(|url| Url::parse(&format!("unix:/run/x|{url}")).unwrap());
-        assert_eq!(short, long);
-    }
     let unix = Url::parse("unix:/run/x.sock|http://localhost/a").unwrap();
     assert_eq!(
         (unix.unix.as_deref(), unix.to_string()),
