@@ -421,7 +421,7 @@ async def app(scope, receive, send):
         ("/body-first", "http.response.body was sent before http.response.start"),
         ("/header", "a header's name and value must be bytes"),
         ("/split", "has a line end or a NUL"),
-        ("/status", "99 is no status of an answer"),
+        ("/status", "99 is not a status that an answer can have"),
         ("/unknown", "is none of an HTTP answer"),
         ("/short", "36 bytes shorter than its Content-Length"),
     ] {

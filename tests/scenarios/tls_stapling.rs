@@ -227,7 +227,7 @@ fn what_is_no_answer_keeps_nobody_from_the_page() {
     needs_program!("/usr/bin/openssl");
     let (server, _asked) =
         Authority::new('V', Responder::Misbehaves).start("SSLUseStapling on\nSSLStaplingFakeTryLater off");
-    let _ = server.await_error("what it says is no answer");
+    let _ = server.await_error("what it says is not an OCSP response");
     let said = shown(&server, &["-status"]);
     assert!(
         said.contains("OCSP response: no response sent") && said.contains("Verify return code: 0 (ok)"),
