@@ -12,7 +12,7 @@ use crate::directives::{
     sed, servlet, session, setenvif, speling, ssl, substitute, userdir, usertrack, vhost_alias, xml2enc,
 };
 use crate::{Directive, Module, technique};
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::LazyLock;
 
 /// The modules that Hostler implements, under the names of Apache's, but for the core's and the techniques'.
@@ -128,9 +128,18 @@ pub fn all_modules() -> impl Iterator<Item = &'static Module> {
         .chain(of_techniques)
 }
 
-/// The source files of all modules that are there, by which a block may depend on one: `mod_alias.c`.
-pub fn sources() -> impl Iterator<Item = &'static str> {
-    all_modules().map(|module| module.file).chain(MORE_NAMES.iter().map(|(_, file)| *file))
+/// Modules that do something by being there: they are where the configuration loads them, as under Apache.
+pub(crate) const WHERE_LOADED: &[(&str, &str)] = &[("unique_id_module", "mod_unique_id.c")];
+
+/// The source files of all modules that are there, by which a block may depend on one: `mod_alias.c`. `loaded`: the names of
+/// those that the configuration loads.
+pub fn sources(loaded: &BTreeSet<String>) -> impl Iterator<Item = &'static str> {
+    let all = all_modules().map(|module| module.file).chain(MORE_NAMES.iter().map(|(_, file)| *file));
+    let is_there = |file: &str| {
+        let by_loading = WHERE_LOADED.iter().find(|(_, source)| *source == file);
+        by_loading.is_none_or(|(module, _)| loaded.contains(*module))
+    };
+    all.filter(move |file| is_there(file))
 }
 
 type Entry = (&'static Module, &'static Directive);

@@ -69,12 +69,9 @@ pub(super) fn is_built_in(name: &str) -> bool {
         || modules::MORE_NAMES.iter().any(|(module, file)| *module == name || *file == name)
 }
 
-/// Modules that do something by being there: they are where the configuration loads them, as under Apache.
-const WHERE_LOADED: &[(&str, &str)] = &[("unique_id_module", "mod_unique_id.c")];
-
 /// Whether a module is there for `<IfModule>`, by either of its names.
 pub(super) fn is_there(reader: &Reader, name: &str) -> bool {
-    match WHERE_LOADED.iter().find(|(module, file)| *module == name || *file == name) {
+    match modules::WHERE_LOADED.iter().find(|(module, file)| *module == name || *file == name) {
         Some((module, _)) => reader.facts.loaded_modules.contains(*module),
         None => is_built_in(name),
     }

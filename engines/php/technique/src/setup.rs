@@ -63,7 +63,7 @@ pub(crate) fn setup(config: &Config, servers: &[u32], one_shot: bool) -> Setup {
     let ini = first.conf.php.ini.as_deref().map(str::to_owned);
     let warm =
         members.iter().flat_map(|server| warm(server, &pools::facts(config, server, 0, LOG))).collect();
-    frames::Setup { ini, modules: modules(), warm }.encode(&mut Encoder(&mut setup.own));
+    frames::Setup { ini, modules: modules(config), warm }.encode(&mut Encoder(&mut setup.own));
     setup
 }
 
@@ -82,8 +82,9 @@ fn warm(server: &Server, facts: &ServerFacts) -> Vec<(String, String)> {
 
 /// What `apache_get_modules()` tells: programs ask it what they may write into their `.htaccess` files. What is there is what
 /// `<IfModule>` finds there.
-fn modules() -> Vec<String> {
-    let names = hostler_config::modules::sources().filter_map(|file| file.strip_suffix(".c"));
+fn modules(config: &Config) -> Vec<String> {
+    let loaded = &config.facts.loaded_modules;
+    let names = hostler_config::modules::sources(loaded).filter_map(|file| file.strip_suffix(".c"));
     let mut names: Vec<String> = names.map(str::to_owned).collect();
     names.sort_unstable();
     names.dedup();
