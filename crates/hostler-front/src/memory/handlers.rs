@@ -17,13 +17,15 @@ const SIZE: usize = 4096;
 /// Remembers what the phases have come to, if it would be the same for every `GET`. To be called by the handler of `module`
 /// before it changes anything.
 pub(crate) fn remember(request: &Request, module: &str) {
-    if is_same_for_all(request, module) && !urls::is_known(request) {
+    // A request that was resumed comes here, too: the modules are asked last.
+    if is_plain(request) && !urls::is_known(request) && urls::is_same_before_handler(request, module) {
         let size = SIZE + 8 * request.client.target.len();
         urls::remember(request, How::Handler(Rc::new(urls::kept(request))), size);
     }
 }
 
-fn is_same_for_all(request: &Request, module: &str) -> bool {
+/// Whether the request has nothing of its own that a resumed one would not have.
+fn is_plain(request: &Request) -> bool {
     let (reply, dir) = (&request.reply, &request.resource.dir);
     request.target.body.is_empty()
         && reply.status == 200
@@ -33,7 +35,6 @@ fn is_same_for_all(request: &Request, module: &str) -> bool {
         && !(reply.no_cache || reply.is_uncacheable)
         && request.slots.hold()
         && !(request.client.peer.tls.is_some() && dir.ssl.is_set())
-        && urls::is_same_before_handler(request, module)
 }
 
 /// A client's request whose phases are known: `earlier` went through them.
