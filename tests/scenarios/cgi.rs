@@ -1,7 +1,9 @@
 //! CGI programs that behave as badly as programs do: each gets a clear answer with its cause, hurts nobody else,
 //! and leaves nothing behind. (What well-behaved ones get and may say is compared with Apache in `conformance/`.)
 
+use crate::faults::process;
 use hostler_tests::{Response, SITE_UID, Server, Site, await_that, needs_root, until};
+use rustix::process::Signal;
 use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -185,6 +187,29 @@ fn a_program_that_says_nothing_ends_when_its_client_goes_away() {
         drop(client);
         await_nobody(&server);
     }
+}
+
+/// The site's process starts the program only after the client has gone: nobody waits for it any more then.
+#[test]
+fn a_program_that_starts_after_its_client_has_gone_ends() {
+    let server = program_with("[ -z \"$QUERY_STRING\" ] || sleep 600; printf '\\n'", 60).start();
+    assert_eq!(server.get("/x.cgi").status, 200);
+    let sites = process::named(&server, "hostler-site");
+    sites.iter().for_each(|site| process::kill(*site, Signal::STOP));
+    let mut client = server.connect();
+    client.send("GET /x.cgi?stay HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    drop(client);
+    await_that("its request is over", || server.access_log().contains("/x.cgi?stay"));
+    sites.iter().for_each(|site| process::kill(*site, Signal::CONT));
+    // Asked later, so that whatever is to be started before has been.
+    assert_eq!(server.get("/x.cgi").status, 200);
+    let script = server.site().path("htdocs/x.cgi").display().to_string();
+    let runs = |process: &Path| {
+        fs::read_to_string(process.join("cmdline")).is_ok_and(|command| command.contains(&script))
+    };
+    await_that("no such program is left", || {
+        !fs::read_dir("/proc").expect("proc").flatten().any(|process| runs(&process.path()))
+    });
 }
 
 #[test]

@@ -19,6 +19,7 @@ use hostler_wire::build::OtherBuild;
 use hostler_wire::frame;
 use hostler_wire::site::{Connect, ConnectError, Entry, Run, RunError, ToSite, Walk, WalkResult};
 use reader::{Reader, check_hello};
+use running::Start;
 use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, VecDeque};
 use std::io;
@@ -165,7 +166,9 @@ impl Link {
         let id = self.id();
         run.id = id;
         self.ask(id, Waiter::Run(Some(tell), Some(tell_exit), permit), &ToSite::Run(run), ends)?;
+        let start = Start::new(self, id);
         let (pid, adopted) = self.answer(told).await?.map_err(SiteError::Run)?;
+        start.is_known();
         Ok(Running::new(self, id, pid, adopted, exit))
     }
 
@@ -183,7 +186,9 @@ impl Link {
         run.id = id;
         let waiter = Waiter::Listen(Some(tell), Some(tell_exit), permit);
         self.ask(id, waiter, &ToSite::Run(run), ends.into())?;
+        let start = Start::new(self, id);
         let (pid, path) = self.answer(told).await?.map_err(SiteError::Run)?;
+        start.is_known();
         Ok(Listener { running: Running::new(self, id, pid, false, exit), path })
     }
 

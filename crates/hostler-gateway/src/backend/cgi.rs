@@ -20,6 +20,8 @@ use bytes::{Bytes, BytesMut};
 use hostler_cgi::{Header, HeaderError, HeaderParser, Limits, NphHeader, NphParser, Progress};
 use hostler_wire::site::Exit;
 use std::future::poll_fn;
+use std::io;
+use std::os::fd::OwnedFd;
 use std::pin::pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -72,6 +74,11 @@ impl Heard {
     }
 }
 
+/// Watches a program's output and its error lines.
+fn outputs<S: Sink>(stdout: OwnedFd, stderr: OwnedFd, sink: S) -> io::Result<(pipe::Receiver, Stderr<S>)> {
+    Ok((pipe::Receiver::from_owned_fd_unchecked(stdout)?, Stderr::new(stderr, sink)?))
+}
+
 /// How far the output has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
@@ -115,18 +122,19 @@ impl<I: Input, P: Process, S: Sink> Exchange<I, P, S> {
     pub fn new(
         pipes: Pipes,
         input: Option<I>,
-        process: P,
+        mut process: P,
         sink: S,
         timeout: Duration,
     ) -> Result<Self, Error> {
         let Pipes { stdin, stdout, stderr } = pipes;
         let stdin = stdin.zip(input).map(|(pipe, input)| Stdin::new(pipe, input));
+        let (stdout, stderr) = outputs(stdout, stderr, sink).inspect_err(|_| process.kill())?;
         Ok(Self {
             stdin,
-            stdout: pipe::Receiver::from_owned_fd_unchecked(stdout)?,
+            stdout,
             buffer: BytesMut::new(),
             space: FIRST_READ,
-            stderr: Stderr::new(stderr, sink)?,
+            stderr,
             process,
             exit: None,
             stage: Stage::Open,

@@ -12,6 +12,34 @@ pub(crate) struct Listener {
     pub(crate) path: Vec<u8>,
 }
 
+/// A program that the site's process has been asked to start. Whoever asked may go away before the answer comes (a
+/// client has left): it is killed then, as nobody would watch over it or end it later. The request to kill it follows
+/// the one to start it, so it finds the program whether that runs already or not.
+pub(super) struct Start<'a> {
+    link: &'a Link,
+    id: u64,
+    is_known: bool,
+}
+
+impl<'a> Start<'a> {
+    pub(super) fn new(link: &'a Link, id: u64) -> Self {
+        Self { link, id, is_known: false }
+    }
+
+    /// The answer has come.
+    pub(super) fn is_known(mut self) {
+        self.is_known = true;
+    }
+}
+
+impl Drop for Start<'_> {
+    fn drop(&mut self) {
+        if !self.is_known {
+            self.link.kill(self.id);
+        }
+    }
+}
+
 /// A program that was started: its end, and the power to end it.
 pub(crate) struct Running {
     link: Weak<Link>,
@@ -64,7 +92,16 @@ impl Running {
     /// Kills what is left of the program's process group, also when the program itself has ended.
     pub(crate) fn kill_group(&mut self) {
         if let Some(link) = self.link.upgrade() {
-            link.send(&ToSite::Kill { id: self.id }, Vec::new());
+            link.kill(self.id);
+        }
+    }
+}
+
+impl Link {
+    /// Kills the process group of a program, which was started with this number.
+    fn kill(&self, id: u64) {
+        if !self.dead.get() {
+            self.send(&ToSite::Kill { id }, Vec::new());
         }
     }
 }

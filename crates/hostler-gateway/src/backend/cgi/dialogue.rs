@@ -4,7 +4,7 @@
 //! anything unasked, is out of step, and nothing that it says can be trusted any more.
 
 use super::stderr::Stderr;
-use super::{Pipes, Sink};
+use super::{Pipes, Sink, outputs};
 use crate::supervisor::Process;
 use hostler_wire::site::Exit;
 use std::future::poll_fn;
@@ -67,16 +67,14 @@ impl<P: Process, S: Sink> Dialogue<P, S> {
     ///
     /// # Errors
     /// If the pipes can't be watched.
-    pub fn new(pipes: Pipes, process: P, sink: S) -> io::Result<Self> {
+    pub fn new(pipes: Pipes, mut process: P, sink: S) -> io::Result<Self> {
         let Pipes { stdin, stdout, stderr } = pipes;
-        let stdin = stdin.ok_or(io::ErrorKind::InvalidInput)?;
-        Ok(Self {
-            stdin: pipe::Sender::from_owned_fd_unchecked(stdin)?,
-            stdout: pipe::Receiver::from_owned_fd_unchecked(stdout)?,
-            stderr: Stderr::new(stderr, sink)?,
-            process,
-            ended: false,
-        })
+        let watch = || {
+            let stdin = stdin.ok_or(io::ErrorKind::InvalidInput)?;
+            Ok((pipe::Sender::from_owned_fd_unchecked(stdin)?, outputs(stdout, stderr, sink)?))
+        };
+        let (stdin, (stdout, stderr)) = watch().inspect_err(|_: &io::Error| process.kill())?;
+        Ok(Self { stdin, stdout, stderr, process, ended: false })
     }
 
     /// Asks one line, without its end, and gives the answer's. The line must not have an end of line in it.
