@@ -165,20 +165,16 @@ async def app(scope, receive, send):
     print("waits", scope["path"], flush=True)
     while (await receive())["type"] != "http.disconnect":
         pass
-    print("gone", scope["path"], time.time(), flush=True)
+    print("gone", scope["path"], flush=True)
 "#;
-    let server = site(text, "").start();
+    let server = site(text, "Timeout 600").start();
     for path in ["/silent", "/begun"] {
         let mut client = server.connect();
         client.send(format!("GET {path} HTTP/1.1\r\nHost: a\r\n\r\n"));
         log_when(&server, &format!("waits {path}"));
-        let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
         drop(client);
-        let line = format!("gone {path} ");
-        let log = log_when(&server, &line);
-        let told: f64 = log.split(&line).nth(1).unwrap().split_whitespace().next().unwrap().parse().unwrap();
-        let took = told - since.as_secs_f64();
-        assert!(took < 0.5, "{path}: after {took} s (0.1 on a machine that has nothing else to do)");
+        // Long before its Timeout, which would end it, too.
+        log_when(&server, &format!("gone {path}"));
     }
 }
 

@@ -25,7 +25,7 @@ pub(crate) fn run(arguments: &[&str]) -> Result<()> {
 /// Shows and runs `command`, and waits for it; an error unless it succeeds.
 pub(crate) fn finish(command: &mut Command) -> Result<()> {
     eprintln!("$ {}", shown(command));
-    let status = command.status().with_context(|| format!("cannot run {}", shown(command)))?;
+    let status = as_by_hand(command).status().with_context(|| format!("cannot run {}", shown(command)))?;
     if !status.success() {
         bail!("{} failed ({status})", shown(command));
     }
@@ -34,12 +34,24 @@ pub(crate) fn finish(command: &mut Command) -> Result<()> {
 
 /// Runs `command` without showing it; an error with what it said unless it succeeds.
 pub(crate) fn quietly(command: &mut Command) -> Result<()> {
-    let output = command.output().with_context(|| format!("cannot run {}", shown(command)))?;
+    let output = as_by_hand(command).output().with_context(|| format!("cannot run {}", shown(command)))?;
     if !output.status.success() {
         let said = String::from_utf8_lossy(&output.stderr);
         bail!("{} failed ({}): {}", shown(command), output.status, said.trim());
     }
     Ok(())
+}
+
+/// Without what cargo has told us about this package: build scripts that look at such variables, as ring's does, would
+/// run anew, and all that depends on them be compiled again, each time that cargo is called by hand and from here in turn.
+fn as_by_hand(command: &mut Command) -> &mut Command {
+    for (name, _) in std::env::vars_os() {
+        let of_package = ["CARGO_PKG_", "CARGO_MANIFEST_"];
+        if of_package.iter().any(|start| name.as_encoded_bytes().starts_with(start.as_bytes())) {
+            command.env_remove(name);
+        }
+    }
+    command
 }
 
 /// Whether a program is on the PATH.
