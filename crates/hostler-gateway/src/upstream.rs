@@ -24,4 +24,4 @@ pub use http2::{Head as Http2Head, Http2Connection};
 pub use member::{Health, States, Upstream, UpstreamSettings, Usage};
 pub use resolve::{NotConnected, Target, in_turn};
 pub use secure::Secure;
-pub use session::{Session, route_of};
+pub use session::{Session, Sticky, route_of};

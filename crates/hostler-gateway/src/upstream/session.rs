@@ -1,9 +1,22 @@
 //! Which server a session belongs to: `stickysession`, in a cookie or in the URL.
 
+/// Where sessions are looked for, and what their routes are in them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sticky<'n> {
+    /// The name of the cookie (`stickysession`).
+    pub cookie: &'n str,
+    /// The name of the URL's parameter.
+    pub parameter: &'n str,
+    /// Behind its first one a value has the route (`stickysessionsep`); `None`: all of the value is the route.
+    pub separator: Option<u8>,
+    /// A semicolon in the URL begins what is no session's (`scolonpathdelim`).
+    pub semicolon: bool,
+}
+
 /// A request's session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Session {
-    /// The route of its server: what follows the first dot of its value.
+    /// The route of its server, if its value has one.
     pub route: Option<String>,
     /// The name of the cookie or of the parameter that it was found in.
     pub name: String,
@@ -12,17 +25,18 @@ pub struct Session {
 /// Longest value that is looked at, in bytes.
 const LONGEST: usize = 4096;
 
-/// The session of a request. `sticky`: the names of the cookie, and of the URL's parameter. `semicolon`: one in the URL
-/// begins what is no session's.
+/// The session of a request.
 #[must_use]
-pub fn route_of(url: &[u8], cookies: &[u8], sticky: (&str, &str), semicolon: bool) -> Option<Session> {
-    let in_url = parameter(url, sticky.1, semicolon).map(|value| (value, sticky.1));
-    let (value, name) = in_url.or_else(|| cookie(cookies, sticky.0).map(|value| (value, sticky.0)))?;
+pub fn route_of(url: &[u8], cookies: &[u8], sticky: Sticky<'_>) -> Option<Session> {
+    let in_url = parameter(url, sticky.parameter, sticky.semicolon).map(|value| (value, sticky.parameter));
+    let in_cookie = || cookie(cookies, sticky.cookie).map(|value| (value, sticky.cookie));
+    let (value, name) = in_url.or_else(in_cookie)?;
     let value = &value[..value.len().min(LONGEST)];
-    let route = value
-        .iter()
-        .position(|b| *b == b'.')
-        .map(|dot| String::from_utf8_lossy(&value[dot + 1..]).into_owned());
+    let route = match sticky.separator {
+        Some(separator) => memchr::memchr(separator, value).map(|at| &value[at + 1..]),
+        None => Some(value),
+    };
+    let route = route.map(|route| String::from_utf8_lossy(route).into_owned());
     Some(Session { route, name: name.to_owned() })
 }
 
@@ -61,7 +75,8 @@ mod tests {
     use super::*;
 
     fn route(url: &str, cookies: &str, semicolon: bool) -> Option<(String, String)> {
-        let found = route_of(url.as_bytes(), cookies.as_bytes(), ("SID", "sid"), semicolon)?;
+        let sticky = Sticky { cookie: "SID", parameter: "sid", separator: Some(b'.'), semicolon };
+        let found = route_of(url.as_bytes(), cookies.as_bytes(), sticky)?;
         Some((found.name, found.route.unwrap_or_default()))
     }
 
@@ -75,5 +90,15 @@ mod tests {
         assert_eq!(route("/a", "XSID=x.two", false), None);
         assert_eq!(route("/a", "SID=xtwo", false), found("SID", ""));
         assert_eq!(route("/asid", "B=SID", false), None);
+    }
+    #[test]
+    fn a_route_is_behind_the_separator_or_is_all_of_the_value() {
+        let of = |separator| {
+            let sticky = Sticky { cookie: "SID", parameter: "sid", separator, semicolon: false };
+            route_of(b"/", b"SID=x.y!one", sticky).unwrap().route
+        };
+        assert_eq!(of(Some(b'!')).as_deref(), Some("one"));
+        assert_eq!(of(None).as_deref(), Some("x.y!one"));
+        assert_eq!(of(Some(b'-')), None);
     }
 }

@@ -198,6 +198,9 @@ pub enum Method {
 pub struct BalancerParameters {
     /// `stickysession`: the name of the cookie, and that of the path's parameter.
     pub sticky: Option<(Box<str>, Box<str>)>,
+    /// `stickysessionsep`: what stands before the route in a session's value (default: a dot); `None`: nothing, all of the
+    /// value is the route.
+    pub separator: Option<Option<u8>>,
     /// `nofailover`: a session whose server can't answer gets 503.
     pub no_failover: Option<bool>,
     /// `timeout`: how long to wait for a member that can take the request (default: not at all).
@@ -224,9 +227,7 @@ impl BalancerParameters {
     pub fn set(&mut self, name: &str, value: &str) -> Result<bool, String> {
         match name {
             "stickysession" => self.sticky = Some(sticky(value)?),
-            "stickysessionsep" => {
-                return Err("stickysessionsep= is not possible: the separator is a dot".to_owned());
-            }
+            "stickysessionsep" => self.separator = Some(separator(value)?),
             "nofailover" => self.no_failover = Some(flag(value)?),
             "timeout" => {
                 let wait = milliseconds(value, 1000).map(Duration::from_millis)?;
@@ -271,6 +272,14 @@ fn sticky(value: &str) -> Result<(Box<str>, Box<str>), String> {
         ));
     }
     Ok((cookie.into(), path.into()))
+}
+
+fn separator(value: &str) -> Result<Option<u8>, String> {
+    match value.as_bytes() {
+        [one] => Ok(Some(*one)),
+        _ if value.eq_ignore_ascii_case("off") => Ok(None),
+        _ => Err(format!("\"{value}\" is neither one character nor Off")),
+    }
 }
 
 fn statuses(value: &str) -> Result<Vec<u16>, String> {

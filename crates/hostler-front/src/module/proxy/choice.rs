@@ -6,7 +6,7 @@ use crate::log::{self, Severity};
 use crate::request::Request;
 use crate::request::flow::Halt;
 use hostler_config::directives::proxy::parameters::BalancerParameters;
-use hostler_gateway::upstream::{Choice, Session, route_of};
+use hostler_gateway::upstream::{Choice, Session, Sticky, route_of};
 use std::time::{Duration, Instant};
 
 /// How often it is looked whether a balancer has a member again (`timeout=`).
@@ -29,9 +29,11 @@ impl Balanced {
         if let Some(mounted) = mounted(request) {
             mounted.rule.apply(&mut parameters);
         }
-        let session = parameters.sticky.as_ref().and_then(|(cookie, path)| {
+        let session = parameters.sticky.as_ref().and_then(|(cookie, parameter)| {
             let cookies = request.target.headers_in.joined(b"Cookie").unwrap_or_default();
-            route_of(&aim.path, &cookies, (cookie, path), parameters.semicolon == Some(true))
+            let separator = parameters.separator.unwrap_or(Some(b'.'));
+            let semicolon = parameters.semicolon == Some(true);
+            route_of(&aim.path, &cookies, Sticky { cookie, parameter, separator, semicolon })
         });
         Self { parameters, session, tried: Vec::new(), since: Instant::now() }
     }
