@@ -34,6 +34,18 @@ pub(crate) struct Reply {
     pub(crate) request: Box<Request>,
 }
 
+impl Reply {
+    /// Lets go of the buffers that its fields were read into: an answer that changes the protocol is kept, for the log, as long as
+    /// what follows it, and there may be very many of them.
+    pub(crate) fn detach(&mut self) {
+        self.headers.detach();
+        self.request.reply.headers_out.detach();
+        for reason in [&mut self.reason, &mut self.request.reply.reason].into_iter().flatten() {
+            *reason = Bytes::copy_from_slice(reason);
+        }
+    }
+}
+
 /// Statuses after which Apache closes the connection: the request's end can't be trusted, or it costs too much. (That
 /// is not so of a request that was refused for those that wait: a new connection would cost both sides more.)
 fn drops_connection(status: u16) -> bool {

@@ -8,6 +8,7 @@ use crate::io::deadline::Deadline;
 use crate::io::sent::Sent;
 use crate::io::tunnel::Tunnel;
 use crate::request::thread::Thread;
+use bytes::Bytes;
 use hostler_http1::head::HTTP_11;
 use hostler_http1::response::Connection;
 use std::io::{self, IoSlice};
@@ -21,7 +22,8 @@ pub(super) type Upgraded = (Reply, Tunnel, u64);
 
 /// Sends the head and carries bytes until both sides are done, one breaks off, or both are silent for too long.
 pub(super) async fn run(thread: &Rc<Thread>, wire: &Rc<Wire>, upgraded: Box<Upgraded>) {
-    let (reply, mut tunnel, received) = *upgraded;
+    let (mut reply, mut tunnel, received) = *upgraded;
+    reply.detach();
     let outgoing = Outgoing {
         version: HTTP_11,
         status: reply.status,
@@ -38,7 +40,7 @@ pub(super) async fn run(thread: &Rc<Thread>, wire: &Rc<Wire>, upgraded: Box<Upgr
     if result.is_ok() {
         // The tunnel has a deadline of its own.
         wire.deadline.active();
-        let pending = std::mem::take(&mut *wire.pending.borrow_mut()).into();
+        let pending = Bytes::copy_from_slice(&std::mem::take(&mut *wire.pending.borrow_mut()));
         let deadline = Deadline::new(reply.request.client.peer.remote.ip().into());
         let (to_client, to_server) = tunnel.carry(Side(wire), pending, deadline).await;
         sent.body += to_client;

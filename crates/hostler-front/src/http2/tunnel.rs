@@ -68,6 +68,7 @@ impl Asked {
                 response.headers_mut().append(name, value);
             }
         }
+        reply.detach();
         let (thread, stream) = (thread.clone(), self.stream);
         tokio::task::spawn_local(async move {
             let mut sent = Sent::default();

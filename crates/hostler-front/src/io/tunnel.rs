@@ -33,7 +33,8 @@ impl Tunnel {
         of: (Arc<Upstream>, Usage),
         timeout: Option<Duration>,
     ) -> Self {
-        let early = connection.take_input();
+        // Copied: an empty piece would keep all of the connection's buffer for as long as the tunnel is idle.
+        let early = Bytes::copy_from_slice(&connection.take_input());
         Self { connection, early, upstream: of.0, _usage: of.1, timeout, ends_with_server: false }
     }
 

@@ -63,6 +63,21 @@ impl Table {
         });
     }
 
+    /// Copies all entries into one piece of their own: for a table that outlives, for long, the buffers that it has been read into.
+    pub(crate) fn detach(&mut self) {
+        let length = self.entries.iter().map(|(name, value)| name.len() + value.len()).sum();
+        let mut all = Vec::with_capacity(length);
+        for (name, value) in &self.entries {
+            all.extend_from_slice(name);
+            all.extend_from_slice(value);
+        }
+        let mut all = Bytes::from(all);
+        for (name, value) in &mut self.entries {
+            *name = all.split_to(name.len());
+            *value = all.split_to(value.len());
+        }
+    }
+
     /// Adds an entry, whatever is there.
     pub(crate) fn add(&mut self, name: impl Into<Bytes>, value: impl Into<Bytes>) {
         self.entries.push((name.into(), value.into()));
@@ -126,6 +141,18 @@ mod tests {
         t.set("a", "4");
         let seen: Vec<_> = t.iter().map(|(n, v)| (n.clone(), v.clone())).collect();
         assert_eq!(seen, [("A".into(), "4".into()), ("B".into(), Bytes::from("2"))]);
+    }
+
+    #[test]
+    fn a_table_of_its_own_says_the_same_and_holds_nothing_else() {
+        let buffer = Bytes::from(b"Name: value\r\nEmpty:\r\n".to_vec());
+        let mut t = Table::default();
+        t.add(buffer.slice(0..4), buffer.slice(6..11));
+        t.add(buffer.slice(13..18), buffer.slice(19..19));
+        t.detach();
+        assert!(buffer.is_unique());
+        let seen: Vec<_> = t.iter().map(|(n, v)| (n.clone(), v.clone())).collect();
+        assert_eq!(seen, [("Name".into(), "value".into()), ("Empty".into(), Bytes::new())]);
     }
 
     #[test]
