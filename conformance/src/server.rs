@@ -11,14 +11,12 @@ use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::Mutex;
+use std::sync::{Mutex, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
 const APACHE: &str = "/usr/sbin/apache2";
 const APACHE_MODULES: &str = "/usr/lib/apache2/modules";
-/// mod_php's file has PHP's version in its name.
-const PHP: &str = "libphp8.2.so";
 const STARTED_WITHIN: Duration = Duration::from_secs(15);
 const STOPPED_WITHIN: Duration = Duration::from_secs(4);
 
@@ -81,10 +79,28 @@ pub fn apache_installed() -> bool {
     Path::new(APACHE).exists()
 }
 
+/// mod_php's file, which has PHP's version in its name: of the version that our engine runs, else one that is there.
+fn mod_php() -> &'static str {
+    static FILE: OnceLock<String> = OnceLock::new();
+    FILE.get_or_init(|| {
+        let file = |version: &str| format!("libphp{version}.so");
+        let engine = hostler_binary().map(|hostler| hostler.with_file_name("hostler-php"));
+        let asked = engine.and_then(|engine| Command::new(engine).arg("--version").output().ok());
+        let said = asked.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned());
+        let version = said.as_deref().and_then(|said| said.rsplit_once(" for PHP ")?.1.rsplit_once('.'));
+        if let Some((version, _)) = version {
+            return file(version);
+        }
+        let names = fs::read_dir(APACHE_MODULES).into_iter().flatten().flatten();
+        let mut names = names.filter_map(|entry| entry.file_name().into_string().ok());
+        names.find(|name| name.starts_with("libphp")).unwrap_or_else(|| file(""))
+    })
+}
+
 /// The first module of a subject that is not installed for Apache.
 #[must_use]
 pub fn missing_module(subject: &Subject) -> Option<&str> {
-    let file = |name: &str| if name == "php" { PHP.to_owned() } else { format!("mod_{name}.so") };
+    let file = |name: &str| if name == "php" { mod_php().to_owned() } else { format!("mod_{name}.so") };
     let missing = |name: &&String| !Path::new(APACHE_MODULES).join(file(name)).exists();
     subject.modules.iter().find(missing).map(String::as_str)
 }
@@ -243,7 +259,7 @@ fn prologue(extra: &[String], as_root: bool) -> String {
         .into_iter()
         .chain(extra.iter().map(String::as_str))
         .map(|name| match name {
-            "php" => format!("LoadModule php_module modules/{PHP}"),
+            "php" => format!("LoadModule php_module modules/{}", mod_php()),
             name => format!("LoadModule {name}_module modules/mod_{name}.so"),
         })
         .collect();

@@ -15,6 +15,9 @@ const CONFIG: [&str; 2] = ["php-config8.2", "php-config"];
 /// The variable that names another one, to build for a version beside these.
 const CHOSEN: &str = "HOSTLER_PHP_CONFIG";
 
+/// The first version that has all that the interface uses.
+const OLDEST: (u32, u32) = (8, 1);
+
 type Outcome<T> = Result<T, Box<dyn Error>>;
 
 fn main() -> Outcome<()> {
@@ -58,15 +61,11 @@ impl Php {
         let of = |option: &str| programs.iter().find_map(|program| ask(program, &[option]));
         let includes = of("--includes").ok_or("PHP's headers are missing")?;
         let version = of("--version").ok_or("php-config does not say its version")?;
-        let minor: Vec<&str> = version.split('.').take(2).collect();
-        let name = format!("libphp{}.so", minor.join("."));
-        let of_system = ask("cc", &[&format!("-print-file-name={name}")]).map(PathBuf::from);
-        // One that somebody has built for himself has no version in its name, and a folder of its own.
-        let of_own = of("--prefix").map(|prefix| Path::new(&prefix).join("lib/libphp.so"));
-        let is_there = |path: &PathBuf| path.is_absolute() && path.exists();
-        let library = if chosen.is_some() { of_own.filter(is_there) } else { None };
-        let library = library.or(of_system.filter(is_there));
-        let library = library.and_then(|path| path.canonicalize().ok()).ok_or("PHP's library is missing")?;
+        let minor = minor(&version).ok_or("php-config's version is none")?;
+        if minor < OLDEST {
+            return Err("PHP is older than 8.1");
+        }
+        let library = library(minor, of("--prefix")).ok_or("PHP's library is missing")?;
         Ok(Self { includes: includes.split_whitespace().map(str::to_owned).collect(), version, library })
     }
 
@@ -123,6 +122,28 @@ impl Php {
         println!("cargo::rustc-link-lib=dylib=hostler_php_names");
         Ok(())
     }
+}
+
+/// The first two numbers of a version.
+fn minor(version: &str) -> Option<(u32, u32)> {
+    let mut numbers = version.split('.').map(str::parse);
+    Some((numbers.next()?.ok()?, numbers.next()?.ok()?))
+}
+
+/// The library of this version: of its own folder, else of the system. One that somebody has built for himself has no version in
+/// its name, and beside several of a system stands a link of that name, which leads to any of them: so each is looked into.
+fn library((major, minor): (u32, u32), prefix: Option<String>) -> Option<PathBuf> {
+    let names = [format!("libphp{major}.{minor}.so"), "libphp.so".to_owned()];
+    let folder = prefix.map(|prefix| Path::new(&prefix).join("lib"));
+    let own = names.iter().filter_map(|name| Some(folder.as_ref()?.join(name)));
+    let of_system = names.iter().filter_map(|name| ask("cc", &[&format!("-print-file-name={name}")]));
+    let files = own.chain(of_system.map(PathBuf::from)).filter(|file| file.is_absolute());
+    // What it tells clients that it is.
+    let told = format!("PHP/{major}.{minor}.");
+    let is_of = |file: &PathBuf| {
+        fs::read(file).is_ok_and(|bytes| bytes.windows(told.len()).any(|part| part == told.as_bytes()))
+    };
+    files.filter_map(|file| file.canonicalize().ok()).find(is_of)
 }
 
 /// The names in a library or archive, and their kinds.

@@ -13,8 +13,8 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 /// What a program's file tells its build by.
-const MARK: &[u8] = b"hostler-build:";
-const DIGITS: usize = 24;
+pub(crate) const MARK: &[u8] = b"hostler-build:";
+pub(crate) const DIGITS: usize = 24;
 /// Nobody waits as long for what is refused.
 const AT_ONCE: Duration = Duration::from_secs(8);
 const ADVICE: &str = "install all of Hostler's programs together, then stop and start the server";

@@ -2,10 +2,10 @@
 
 use hostler_tests::{Server, Site};
 
-/// The library that the engine takes.
+/// PHP, with these of its extensions.
 macro_rules! needs_php {
-    () => {
-        hostler_tests::needs_program!("/usr/lib/libphp8.2.so")
+    ($($extension:literal),*) => {
+        hostler_tests::needs_php!($($extension),*)
     };
 }
 
@@ -14,6 +14,7 @@ mod cache;
 mod faults;
 mod left;
 mod remembered;
+mod two_versions;
 mod versions;
 
 /// Debian's own configuration of mod_php.

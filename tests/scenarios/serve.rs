@@ -303,7 +303,7 @@ fn an_application_that_can_t_be_imported_is_not_served() {
 
 #[test]
 fn scripts_in_php_are_run() {
-    hostler_tests::needs_program!("/usr/lib/libphp8.2.so");
+    hostler_tests::needs_php!();
     let folder = folder();
     for (name, text) in [("index.php", "<?php echo 1 + 1;"), ("a.php", "<?php echo $_SERVER['PATH_INFO'];")] {
         std::fs::write(folder.path().join(name), text).expect("ours");

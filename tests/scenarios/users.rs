@@ -100,7 +100,7 @@ const BY_PHP: &str = "<?php\nheader('Content-Type: text/plain');\n\
 #[test]
 fn php_and_its_workers_are_the_user_s_too() {
     needs_root!();
-    hostler_tests::needs_program!("/usr/lib/libphp8.2.so");
+    hostler_tests::needs_php!();
     let config = "UserDir disabled\nUserDir enabled nobody\nUserDir \"@ROOT@/homes/*/www\"\n\
          <Directory \"@ROOT@\">\nRequire all granted\n</Directory>\nPHPINIDir \"@ROOT@/php.ini\"\n\
          <FilesMatch \"\\.php$\">\nSetHandler application/x-httpd-php\n</FilesMatch>\n";

@@ -15,6 +15,7 @@
 //! with Apache is not done here but in `conformance/`.
 
 mod client;
+mod php;
 mod server;
 mod site;
 
@@ -22,6 +23,7 @@ pub use hostler_untested::untested;
 pub use hostler_untested::wait::{await_that, until};
 
 pub use client::{Connection, Response};
+pub use php::Php;
 pub use server::{Server, hostler, is_root};
 pub use site::{SITE_UID, Site};
 

@@ -99,7 +99,7 @@ fn main() -> Result<()> {
         Task::Attack => attack::run(),
         Task::Bench(options) => bench::run(&options),
         Task::Runs(options) => runs::run(&options),
-        Task::Build => cargo::run(&["build", "--release"]).and_then(|()| php::build_others()),
+        Task::Build => cargo::run(&["build", "--release"]).and_then(|()| php::build_others("release")),
         Task::Docs => docs::run(),
     }
 }

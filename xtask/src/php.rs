@@ -12,27 +12,33 @@ const CONFIG: &str = "php-config";
 /// Of which of these the usual engine is, as its build script has it.
 const USUAL: [&str; 2] = ["php-config8.2", CONFIG];
 
-/// Builds the engine for the versions beside the usual one.
-pub(crate) fn build_others() -> Result<()> {
+/// Builds the engine for the versions beside the usual one, with `profile` ("debug" or "release").
+pub(crate) fn build_others(profile: &str) -> Result<()> {
     let others = others();
-    let programs = cargo::programs("release");
+    let programs = cargo::programs(profile);
     for (number, config) in &others {
-        build(Some(config))?;
+        build(profile, Some(config))?;
         let (made, own) = (programs.join("hostler-php"), programs.join(format!("hostler-php{number}")));
         if runs(&made) {
             std::fs::copy(&made, &own).with_context(|| format!("can't write {}", own.display()))?;
         } else {
-            eprintln!("no hostler-php{number}: PHP {number} is there without its library or headers");
+            eprintln!(
+                "no hostler-php{number}: PHP {number} is older than 8.1, or there without its library or headers"
+            );
         }
     }
     // The usual one has its place again.
-    if others.is_empty() { Ok(()) } else { build(None) }
+    if others.is_empty() { Ok(()) } else { build(profile, None) }
 }
 
-fn build(config: Option<&Path>) -> Result<()> {
+fn build(profile: &str, config: Option<&Path>) -> Result<()> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(cargo);
-    command.args(["build", "--release", "--package", "hostler-php"]);
+    // The whole workspace's selection of features, so that nothing else is compiled anew.
+    command.args(["build", "--workspace", "--bin", "hostler-php"]);
+    if profile == "release" {
+        command.arg("--release");
+    }
     match config {
         Some(config) => command.env("HOSTLER_PHP_CONFIG", config),
         None => command.env_remove("HOSTLER_PHP_CONFIG"),

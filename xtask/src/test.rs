@@ -4,7 +4,7 @@
 //! All cargo calls select the whole workspace with all targets: one selection of features, so nothing is
 //! compiled twice. The black-box tests find the programs of that build beside themselves.
 
-use crate::{cargo, check, docs};
+use crate::{cargo, check, docs, php};
 use anyhow::Result;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -26,7 +26,9 @@ pub(crate) fn run() -> Result<()> {
 
 fn stages() -> Result<()> {
     stage("check", check::run)?;
-    stage("build", || cargo::run(&["build", "--workspace", "--all-targets"]))?;
+    stage("build", || {
+        cargo::run(&["build", "--workspace", "--all-targets"]).and_then(|()| php::build_others("debug"))
+    })?;
     stage("directive reference", docs::check)?;
     stage("unit tests", || test(&["--workspace", "--lib", "--bins", "--no-fail-fast", "--quiet"]))?;
     stage("scenarios: black box, conformance, fuzz smoke, examples", || {

@@ -42,7 +42,8 @@ pub(crate) fn directory(args: &Serve) -> Result<Attempt, Failed> {
 
 /// What there is of engines decides what the configuration's language has.
 fn install_engines() {
-    let versions = run::versions_of_php();
+    let (versions, broken) = run::versions_of_php();
+    php::install_broken(broken);
     if !versions.is_empty() {
         php::install(versions);
     }

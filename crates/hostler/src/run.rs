@@ -1,6 +1,6 @@
 //! `hostler run`: becomes hostler-master, with this program as its planner.
 
-use hostler_config::directives::php;
+use hostler_config::directives::php::{self, Broken};
 use hostler_wire::engine::{MOST_ENGINES, is_name};
 use std::ffi::OsString;
 use std::os::unix::fs::PermissionsExt;
@@ -65,21 +65,36 @@ pub(crate) fn engines() -> Vec<String> {
     program("hostler-master").ok().as_deref().and_then(Path::parent).map(engines_in).unwrap_or_default()
 }
 
-/// The versions of PHP whose engine is there, was built with PHP, and finds its library: it says so itself.
-pub(crate) fn versions_of_php() -> Vec<php::Version> {
-    let of_php = |name: &String| {
+/// The versions of PHP whose engine is there, was built with PHP, and finds its library, as it says itself; and those that
+/// do not.
+pub(crate) fn versions_of_php() -> (Vec<php::Version>, Vec<Broken>) {
+    let of_php = |name: &&String| {
         let rest = name.strip_prefix(php::ENGINE);
         rest.is_some_and(|rest| rest.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.'))
     };
-    engines().iter().filter(|name| of_php(name)).filter_map(|name| version_of_php(name)).collect()
+    let (mut versions, mut broken) = (Vec::new(), Vec::new());
+    for name in engines().iter().filter(of_php) {
+        match version_of_php(name) {
+            Ok(version) => versions.push(version),
+            Err(why) => broken.push(Broken { program: name.clone(), why }),
+        }
+    }
+    (versions, broken)
 }
 
-fn version_of_php(name: &str) -> Option<php::Version> {
-    let program = program(&format!("hostler-{name}")).ok()?;
-    let output = Command::new(program).arg("--version").stdin(Stdio::null()).output().ok()?;
-    let said = String::from_utf8(output.stdout).ok().filter(|_| output.status.success())?;
-    let (_, version) = said.trim().rsplit_once(" for PHP ")?;
-    php::Version::of(name, version)
+/// # Errors
+/// What the program says, or whoever loads it, in the place of its version: one line.
+fn version_of_php(name: &str) -> Result<php::Version, String> {
+    let program = program(&format!("hostler-{name}")).map_err(|Failed(why)| why)?;
+    let output = Command::new(program).arg("--version").stdin(Stdio::null()).output();
+    let output = output.map_err(|error| error.to_string())?;
+    let (said, complaint) =
+        (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    let version = said.trim().rsplit_once(" for PHP ").filter(|_| output.status.success());
+    version.and_then(|(_, version)| php::Version::of(name, version)).ok_or_else(|| {
+        let line = complaint.lines().find(|line| !line.trim().is_empty());
+        line.map_or_else(|| output.status.to_string(), |line| line.trim().to_owned())
+    })
 }
 
 /// Why no servlets can be run here; `None`: they can. The program says so itself, which takes no Java to find out.

@@ -54,8 +54,7 @@ const FORKING: &str =
 
 #[test]
 fn a_process_that_a_script_has_forked_says_nothing() {
-    needs_php!();
-    hostler_tests::needs_program!("/usr/lib/php/20220829/ffi.so");
+    needs_php!("ffi");
     let waits = "if ($child === 0) { header('X-A: child'); echo str_repeat('child', 10000); flush(); error_log('the child is there'); exit; }
         $c->waitpid($child, null, 0); header('X-A: parent'); echo 'parent';";
     // The child ends while the worker is at the next request.
@@ -88,8 +87,7 @@ fn a_process_that_a_script_has_forked_says_nothing() {
 
 #[test]
 fn a_process_that_a_script_has_forked_puts_nothing_into_the_cache() {
-    needs_php!();
-    hostler_tests::needs_program!("/usr/lib/php/20220829/ffi.so");
+    needs_php!("ffi");
     let text =
         "if ($child === 0) { include 'child.php'; exit; } $c->waitpid($child, null, 0); include 'part.php';
         foreach (['child.php', 'part.php'] as $f) echo (int) opcache_is_script_cached(__DIR__ . '/' . $f);";

@@ -4,17 +4,9 @@ use super::{INI, site};
 use crate::faults::await_that;
 use rustix::process::Signal;
 
-/// Extensions that are no part of PHP's library stand in the folder of the system's.
-macro_rules! needs_sqlite {
-    () => {
-        hostler_tests::needs_program!("/usr/lib/php/20220829/pdo_sqlite.so")
-    };
-}
-
 #[test]
 fn locks_and_transactions_end_with_their_request() {
-    needs_php!();
-    needs_sqlite!();
+    needs_php!("pdo_sqlite");
     let open = "<?php $d = new PDO('sqlite:' . sys_get_temp_dir() . '/' . basename(dirname(__DIR__)) . '.db', null, null, [PDO::ATTR_PERSISTENT => true]);
         $d->setAttribute(PDO::ATTR_ERRMODE, PDO::ERRMODE_EXCEPTION); $d->exec('CREATE TABLE IF NOT EXISTS t (n)');
         static $f; $f = fopen(__FILE__, 'r');";

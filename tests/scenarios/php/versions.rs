@@ -2,7 +2,7 @@
 
 use super::site;
 use crate::faults::await_that;
-use hostler_tests::{Site, hostler};
+use hostler_tests::{Php, Site, hostler};
 use memchr::memmem;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -34,10 +34,11 @@ fn copy_with(from: &Path, to: &Path, old: &[u8], new: &[u8]) {
 }
 
 /// The same, and beside them one for PHP 8.9.
-fn with_two_versions(site: Site) -> Site {
+fn with_two_versions(site: Site, php: &Php) -> Site {
     let site = with_programs(site);
     let program = hostler().with_file_name("hostler-php");
-    copy_with(&program, &site.path("bin/hostler-php8.9"), b"for PHP 8.2", b"for PHP 8.9");
+    let usual = format!("for PHP {}", php.number);
+    copy_with(&program, &site.path("bin/hostler-php8.9"), usual.as_bytes(), b"for PHP 8.9");
     site
 }
 
@@ -45,27 +46,33 @@ fn with_two_versions(site: Site) -> Site {
 struct Library {
     link: PathBuf,
     file: PathBuf,
+    system: PathBuf,
 }
 
-const SYSTEM: &str = "/usr/lib/libphp8.2.so";
+/// The system's, as programs name it.
+fn system(php: &Php) -> PathBuf {
+    fs::canonicalize(format!("/usr/lib/libphp{}.so", php.number)).expect("the library")
+}
 
 impl Library {
     /// Makes it, and the program.
-    fn new(site: &Site) -> Self {
-        let name = format!("/tmp/{:013}.so", std::process::id());
+    fn new(site: &Site, php: &Php) -> Self {
+        let system = system(php);
+        // As long as the other.
+        let name = format!("/tmp/{:0width$}.so", std::process::id(), width = system.as_os_str().len() - 8);
         let (link, file) = (PathBuf::from(&name), site.path("libphp.so"));
         let program = site.path("bin/hostler-php");
-        let system = fs::canonicalize(SYSTEM).expect("the library").into_os_string().into_encoded_bytes();
-        copy_with(&hostler().with_file_name("hostler-php"), &program, &system, name.as_bytes());
+        let old = system.as_os_str().as_encoded_bytes();
+        copy_with(&hostler().with_file_name("hostler-php"), &program, old, name.as_bytes());
         symlink(&file, &link).expect("a link");
-        let library = Self { link, file };
-        library.is(b"8.2.", b"8.2.");
+        let library = Self { link, file, system };
+        library.is(&php.number, &php.number);
         library
     }
 
-    /// Replaces it, as a package does.
-    fn is(&self, old: &[u8], new: &[u8]) {
-        copy_with(Path::new(SYSTEM), &self.file, old, new);
+    /// Replaces it, as a package does: one of this version by one of another.
+    fn is(&self, old: &str, new: &str) {
+        copy_with(&self.system, &self.file, format!("{old}.").as_bytes(), format!("{new}.").as_bytes());
     }
 }
 
@@ -75,7 +82,7 @@ impl Drop for Library {
     }
 }
 
-fn host(name: &str, lines: &str) -> String {
+pub(super) fn host(name: &str, lines: &str) -> String {
     format!(
         "<VirtualHost *:@PORT@>\nServerName {name}.test\nDocumentRoot \"@ROOT@/htdocs\"\n{lines}\n</VirtualHost>\n"
     )
@@ -83,12 +90,12 @@ fn host(name: &str, lines: &str) -> String {
 
 #[test]
 fn each_virtual_host_has_the_version_that_it_asks_for() {
-    needs_php!();
+    let php = needs_php!();
     let text = "<?php echo basename(readlink('/proc/self/exe')), ' ', count(array_filter(array_keys(opcache_get_status()['scripts']), fn($s) => basename($s) != 'a.php'));";
     let site = site(&[("a.php", text), ("b.php", "<?php")])
         .config(&host("usual", ""))
         .config(&host("other", "PHPVersion 8.9"));
-    let server = with_two_versions(site).start();
+    let server = with_two_versions(site, php).start();
     let get = |name: &str, target: &str| server.get_with(target, &format!("Host: {name}.test\r\n")).text();
     for _ in 0..2 {
         assert_eq!(get("usual", "/a.php"), "hostler-php 0");
@@ -102,6 +109,47 @@ fn each_virtual_host_has_the_version_that_it_asks_for() {
     );
 }
 
+/// Takes away the library that a program is linked with.
+fn without_library(program: &Path, php: &Php) {
+    let system = system(php).into_os_string().into_encoded_bytes();
+    let gone = [&system[..system.len() - 2], b"no"].concat();
+    copy_with(program, program, &system, &gone);
+}
+
+#[test]
+fn a_version_that_is_removed_is_named_with_the_reason_and_goes_on_until_then() {
+    let php = needs_php!();
+    let site =
+        site(&[("a.php", "<?php echo basename(readlink('/proc/self/exe'));"), ("b.php", "<?php echo 'b';")])
+            .config(&host("usual", ""))
+            .config(&host("other", "PHPVersion 8.9"));
+    let server = with_two_versions(site, php).start();
+    let get = |name: &str, target: &str| server.get_with(target, &format!("Host: {name}.test\r\n")).text();
+    assert_eq!(
+        (get("usual", "/a.php"), get("other", "/a.php")),
+        ("hostler-php".into(), "hostler-php8.9".into())
+    );
+    let program = server.site().path("bin/hostler-php8.9");
+    without_library(&program, php);
+    server.signal(rustix::process::Signal::HUP);
+    let reason = "hostler-php8.9 does not run";
+    await_that("its library is missed", || server.console().contains(reason));
+    let console = server.console();
+    let line = console.lines().find(|line| line.contains(reason)).expect("it was there");
+    assert!(
+        line.contains(&format!("libphp{}.no", php.number))
+            && line.contains("PHPVersion")
+            && line.contains(&format!("(there is {})", php.number)),
+        "{line}"
+    );
+    fs::remove_file(&program).expect("ours");
+    server.signal(rustix::process::Signal::HUP);
+    await_that("the program is missed", || {
+        server.console().contains("no program hostler-php8.9 has been built")
+    });
+    assert_eq!((get("usual", "/b.php"), get("other", "/b.php")), ("b".into(), "b".into()));
+}
+
 #[test]
 fn a_version_that_is_not_there_stops_the_start_and_is_named() {
     needs_php!();
@@ -111,15 +159,15 @@ fn a_version_that_is_not_there_stops_the_start_and_is_named() {
 
 #[test]
 fn a_library_that_is_replaced_is_loaded_by_the_next_parent() {
-    needs_php!();
+    let php = needs_php!("posix");
+    let number = &*php.number;
     let text = "<?php echo posix_getppid(), ' ', PHP_VERSION;";
-    hostler_tests::needs_program!("/usr/lib/php/20220829/posix.so");
     let site = with_programs(site(&[("a.php", text)]));
-    let library = Library::new(&site);
+    let library = Library::new(&site, php);
     let server = site.config("StartServers 1\nMaxRequestWorkers 2").start();
     let first = server.get("/a.php").text();
     // Who runs goes on with what is loaded, also in new workers.
-    library.is(b"8.2.", b"8.2.");
+    library.is(number, number);
     assert_eq!(server.get("/a.php").text(), first);
     // A new generation looks.
     server.signal(rustix::process::Signal::HUP);
@@ -128,20 +176,20 @@ fn a_library_that_is_replaced_is_loaded_by_the_next_parent() {
         now.status == 200 && now.text() != first
     });
     // One of another minor version, under the old one's name, can't be what the program was built for.
-    library.is(b"8.2.", b"8.9.");
+    library.is(number, "8.9");
     let second = server.get("/a.php").text();
-    assert!(second.contains(" 8.2."), "{second}");
+    assert!(second.contains(&format!(" {number}.")), "{second}");
     server.signal(rustix::process::Signal::HUP);
     await_that("nothing is run by it", || server.get("/a.php").status >= 500);
-    drop(server.await_error("and this program was built for 8.2."));
+    drop(server.await_error(&format!("and this program was built for {number}.")));
     // Once the package is whole again, so is the site.
-    library.is(b"8.2.", b"8.2.");
+    library.is(number, number);
     await_that("it is whole again", || server.get("/a.php").status == 200);
 }
 
 #[test]
 fn php_ini_is_where_administrators_of_apache_have_it() {
-    needs_php!();
+    let php = needs_php!();
     let text = "<?php echo php_ini_loaded_file(), ' ', trim(explode(',', php_ini_scanned_files() ?: '')[0]);";
     let handler = "AddHandler application/x-httpd-php .php\n<Location /status>\nSetHandler server-status\n</Location>\n";
     let plain = || {
@@ -151,10 +199,10 @@ fn php_ini_is_where_administrators_of_apache_have_it() {
             .file("other/php.ini", "")
             .config(handler)
     };
-    let of_apache = Path::new("/etc/php/8.2/apache2/php.ini");
-    let scanned = Path::new("/etc/php/8.2/apache2/conf.d");
+    let of_apache = format!("/etc/php/{}/apache2", php.number);
+    let (of_apache, scanned) = (Path::new(&of_apache).join("php.ini"), Path::new(&of_apache).join("conf.d"));
     for (line, wanted) in [
-        ("", of_apache.is_file().then(|| of_apache.to_path_buf())),
+        ("", of_apache.is_file().then(|| of_apache.clone())),
         ("PHPINIDir \"@ROOT@/conf\"", Some("conf/php.ini".into())),
         ("PHPINIDir \"@ROOT@/other/php.ini\"\nPHPINIDir \"@ROOT@/conf\"", Some("other/php.ini".into())),
     ] {
@@ -165,7 +213,7 @@ fn php_ini_is_where_administrators_of_apache_have_it() {
         if let Some(wanted) = wanted {
             assert_eq!(Path::new(ini), wanted, "{line}");
         }
-        assert_eq!(Path::new(further).starts_with(scanned), scanned.is_dir(), "{line}: {further}");
+        assert_eq!(Path::new(further).starts_with(&scanned), scanned.is_dir(), "{line}: {further}");
         let status = server.get("/status").text();
         assert!(status.contains(&format!("({ini})")), "{line}: {status}");
     }

@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 
 mod version;
 
-pub use version::Version;
+pub use version::{Broken, Version};
 
 /// The module, under mod_php's names.
 pub static MODULE: Module =
@@ -22,10 +22,20 @@ pub const HANDLERS: [&str; 3] = ["application/x-httpd-php", "php-script", "appli
 pub const ENGINE: &str = "php";
 
 static INSTALLED: OnceLock<Vec<Version>> = OnceLock::new();
+static BROKEN: OnceLock<Vec<Broken>> = OnceLock::new();
 
 /// Says which versions there are. To be called before anything is read; only the first call in a process counts.
 pub fn install(versions: Vec<Version>) {
     let _ = INSTALLED.set(versions);
+}
+
+/// Says which programs are there and do not run, so that whoever asks for their versions hears why. As [`install`].
+pub fn install_broken(programs: Vec<Broken>) {
+    let _ = BROKEN.set(programs);
+}
+
+fn broken() -> &'static [Broken] {
+    BROKEN.get().map_or(&[], Vec::as_slice)
 }
 
 /// Whether the engine is there.
@@ -86,7 +96,7 @@ static DIRECTIVES: &[Directive] = &[
         "version",
         "Which PHP runs the scripts, where several are installed, as 8.2 (default: that of hostler-php)",
         |command, args| {
-            command.server.php.version = Some(version::chosen(installed(), args.first())?.into());
+            command.server.php.version = Some(version::chosen(installed(), broken(), args.first())?.into());
             Ok(())
         },
     ),

@@ -34,6 +34,15 @@ impl fmt::Display for Version {
     }
 }
 
+/// A program for a version that is there and does not run: most often its library is gone.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Broken {
+    /// The program's name, as that of a [`Version`].
+    pub program: String,
+    /// What it says in the place of its version.
+    pub why: String,
+}
+
 /// As `8.2`.
 fn is_number(text: &str) -> bool {
     let is_part = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
@@ -41,19 +50,35 @@ fn is_number(text: &str) -> bool {
 }
 
 /// The version that somebody asks for.
-pub(super) fn chosen<'a>(installed: &[Version], wanted: &'a str) -> Result<&'a str, String> {
+pub(super) fn chosen<'a>(
+    installed: &[Version],
+    broken: &[Broken],
+    wanted: &'a str,
+) -> Result<&'a str, String> {
     if !is_number(wanted) {
         return Err(format!("{wanted} is not a version of PHP, as 8.2"));
     }
     if !installed.is_empty() && !installed.iter().any(|version| version.number == wanted) {
-        let mut there: Vec<&str> = installed.iter().map(|version| &*version.number).collect();
-        there.dedup();
-        return Err(format!(
-            "PHP {wanted} is not there: no program hostler-php{wanted} has been built for it (there is {})",
-            there.join(", ")
-        ));
+        return Err(not_there(installed, broken, wanted));
     }
     Ok(wanted)
+}
+
+fn not_there(installed: &[Version], broken: &[Broken], wanted: &str) -> String {
+    let does_not_run = |name: &str| {
+        let found = broken.iter().find(|broken| broken.program == name)?;
+        Some(format!("hostler-{name} does not run: {}", found.why))
+    };
+    let own = format!("{ENGINE}{wanted}");
+    let mut reasons: Vec<String> = does_not_run(&own).into_iter().collect();
+    if reasons.is_empty() {
+        reasons.push(format!("no program hostler-{own} has been built for it"));
+        // The usual one may be the one that is meant.
+        reasons.extend(does_not_run(ENGINE));
+    }
+    let mut there: Vec<&str> = installed.iter().map(|version| &*version.number).collect();
+    there.dedup();
+    format!("PHP {wanted} is not there: {} (there is {})", reasons.join("; "), there.join(", "))
 }
 
 /// Whose program is to run: that of the wanted version, else the usual one.
@@ -97,9 +122,23 @@ mod tests {
 
     #[test]
     fn a_version_that_is_not_there_is_refused_with_those_that_are() {
-        assert_eq!(chosen(versions(), "8.4"), Ok("8.4"));
-        let why = chosen(versions(), "7.4").unwrap_err();
+        assert_eq!(chosen(versions(), &[], "8.4"), Ok("8.4"));
+        let why = chosen(versions(), &[], "7.4").unwrap_err();
         assert!(why.contains("hostler-php7.4") && why.contains("8.2, 8.10, 8.4"), "{why}");
-        assert!(chosen(versions(), "eight").is_err() && chosen(&[], "8").is_err());
+        assert!(chosen(versions(), &[], "eight").is_err() && chosen(&[], &[], "8").is_err());
+    }
+
+    #[test]
+    fn a_version_whose_program_does_not_run_is_refused_with_the_reason() {
+        let broken = [("php", "usual"), ("php8.3", "its library is gone")];
+        let broken = broken.map(|(program, why)| Broken { program: program.into(), why: why.into() });
+        let why = chosen(versions(), &broken, "8.3").unwrap_err();
+        assert!(why.contains("hostler-php8.3 does not run: its library is gone"), "{why}");
+        let why = chosen(versions(), &broken, "7.4").unwrap_err();
+        assert!(
+            why.contains("no program hostler-php7.4") && why.contains("hostler-php does not run"),
+            "{why}"
+        );
+        assert_eq!(chosen(versions(), &broken, "8.4"), Ok("8.4"));
     }
 }
