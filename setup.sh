@@ -15,8 +15,8 @@ PATH=$PATH:/usr/sbin:/sbin
 goal=${1:-run}
 
 # goal | probe | package | why
-# Probes: cmd: a command, pc: a pkg-config module, perl: a Perl module, file: a file.
-needs() {
+# Probes: cmd: a command, pc: a pkg-config module, perl: a Perl module, lib: a library, file: a file.
+table() {
   cat <<'TABLE'
 build|cmd:cc|gcc|links the programs and compiles the C parts of two dependencies
 build|file:/usr/include/stdlib.h|libc6-dev|the C library's headers and start files, for the linker
@@ -26,7 +26,7 @@ build|pc:libpcre2-8|libpcre2-dev|Apache's regular expressions (without it a bund
 build|perl:ExtUtils::Embed|perl|the Perl engine is built for the system's perl
 build|libperl|libperl-dev|the Perl engine is linked with it (without this the other techniques are built)
 build|file:/usr/bin/php-config8.2|php8.2-dev|the PHP engine is compiled with its headers (without this the other techniques are built)
-build|libphp|libphp8.2-embed|PHP itself, as a library (the same)
+build|lib:libphp8.2.so|libphp8.2-embed|PHP itself, as a library (the same)
 build|opcache|php8.2-opcache|PHP's cache of compiled scripts
 run|perl:strict|perl|the showcase's CGI programs
 run|perl:CGI|libcgi-pm-perl|the guest book reads its form with CGI.pm
@@ -79,6 +79,9 @@ test|unpack:wordpress|wordpress|a real application in PHP, with MariaDB, which t
 test|file:/usr/lib/php/20220829/mbstring.so|php8.2-mbstring|MediaWiki needs it
 test|file:/usr/lib/php/20220829/dom.so|php8.2-xml|the same
 test|file:/usr/lib/php/20220829/intl.so|php8.2-intl|the same
+test|file:/usr/share/php/Symfony/Component/HttpKernel/autoload.php|php-symfony-http-kernel|a program in PHP on Symfony's kernel
+test|file:/usr/share/php/Symfony/Component/Routing/autoload.php|php-symfony-routing|the same
+test|file:/usr/share/php/Laravel/Lumen/autoload.php|php-laravel-lumen-framework|one on Laravel's small sister
 test|unpack:mediawiki|mediawiki|another real application in PHP, on SQLite (unpacked, not installed)
 test|unpack:tomcat10|tomcat10|Tomcat's own applications: its first page, documentation and examples (unpacked, not installed)
 test|unpack:apache2|apache2|Debian's /etc/apache2, whose files must all parse (unpacked, not installed)
@@ -87,6 +90,27 @@ bench|cmd:gunicorn|gunicorn|a WSGI server to measure beside
 bench|python|uvicorn and granian|ASGI and WSGI servers to measure beside (from PyPI, below target/oracle)
 bench|nginx|nginx|the other contestant (unpacked, not installed)
 TABLE
+}
+
+# What is needed on this system: the table has the PHP of Debian 12.
+needs() {
+  local version extensions
+  read -r version extensions < <(php_of "$(release)")
+  table | sed "s/php8\\.2/php$version/g; s/php-config8\\.2/php-config$version/g; s/20220829/$extensions/g"
+}
+
+php_of() { # php_of RELEASE: the version of PHP that it has, and the number that its extensions' folder is named by
+  case $1 in
+    'debian 13' | 'ubuntu 25.04' | 'ubuntu 25.10') echo 8.4 20240924 ;;
+    'ubuntu 24.04' | 'ubuntu 24.10') echo 8.3 20230831 ;;
+    'ubuntu 22.04') echo 8.1 20210902 ;;
+    *) echo 8.2 20220829 ;;
+  esac
+}
+
+# Nothing where the PHP that the tests are written with is installed, from wherever it came.
+release() {
+  if [ ! -e /usr/bin/php-config8.2 ]; then (. /etc/os-release && echo "$ID $VERSION_ID") 2>/dev/null || true; fi
 }
 
 # WordPress, what it links to, and MariaDB with the libraries that only it needs.
@@ -113,7 +137,7 @@ present() { # present PROBE
     pc:*) command -v pkg-config >/dev/null && pkg-config --exists "${1#pc:}" ;;
     libperl) can_link_perl ;;
     ensurepip) /usr/bin/python3 -c 'import ensurepip' 2>/dev/null ;;
-    libphp) file=$(cc -print-file-name=libphp8.2.so 2>/dev/null) && [ -e "$file" ] ;;
+    lib:*) file=$(cc -print-file-name="${1#lib:}" 2>/dev/null) && [ -e "$file" ] ;;
     opcache) compgen -G '/usr/lib/php/*/opcache.so' >/dev/null ;;
     perl:*) command -v perl >/dev/null && perl "-M${1#perl:}" -e 1 2>/dev/null ;;
     unpack:*) [ -d "target/oracle/${1#unpack:}" ] ;;

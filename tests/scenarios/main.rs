@@ -13,6 +13,7 @@ mod fastcgi;
 mod faults;
 mod files;
 mod filters;
+mod frameworks;
 mod hostile_backends;
 mod install;
 mod limits;

@@ -55,6 +55,24 @@ fn a_cargo_that_is_new_enough_is_taken_wherever_rustup_has_put_it() {
 }
 
 #[test]
+fn each_release_has_the_php_that_it_brings() {
+    for (release, wanted) in [
+        ("debian 12", "php8.2-dev libphp8.2-embed php8.2-sqlite3 /usr/lib/php/20220829/pdo_sqlite.so"),
+        ("debian 13", "php8.4-dev libphp8.4-embed php8.4-sqlite3 /usr/lib/php/20240924/pdo_sqlite.so"),
+        ("ubuntu 24.04", "php8.3-dev libphp8.3-embed php8.3-sqlite3 /usr/lib/php/20230831/pdo_sqlite.so"),
+        ("", "php8.2-dev libphp8.2-embed php8.2-sqlite3 /usr/lib/php/20220829/pdo_sqlite.so"),
+    ] {
+        let probe = format!("source <(sed '/^main$/d' setup.sh); release() {{ echo '{release}'; }}; needs");
+        let output = bash(&Site::new().dir("home"), &["-c", &probe]);
+        let said = said(&output);
+        for word in wanted.split(' ') {
+            assert!(said.contains(word), "{release}: no {word} in {said}");
+        }
+        assert!(wanted.contains("8.2") || !said.contains("php8.2"), "{release}: {said}");
+    }
+}
+
+#[test]
 fn perl_s_library_is_there_when_the_linker_finds_it() {
     for (status, there) in [("0", true), ("1", false)] {
         // The headers are there: Debian's perl itself brings them along. Functions, since a program that was just
