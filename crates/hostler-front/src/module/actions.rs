@@ -11,12 +11,16 @@ use crate::request::looks::Looks;
 use bytes::Bytes;
 use hostler_config::directives::actions::Outcome;
 use hostler_config::directives::alias::escape_path;
-use hostler_config::technique;
+use hostler_config::technique::{self, Technique};
 
-/// Handlers that are asked before mod_actions is: an Action by such a name never comes into effect.
-fn is_asked_first(handler: &[u8]) -> bool {
-    handler == b"send-as-is"
-        || technique::of_handler(handler).is_some_and(|technique| technique.engine().is_none())
+/// Handlers that are asked before mod_actions is: an Action by such a name never comes into effect. Those of an engine are
+/// where the configuration loads its module (mod_php); else the Action may be somebody's own way to the language, by CGI.
+fn is_asked_first(request: &Request, handler: &[u8]) -> bool {
+    let loaded = &request.thread.shared.config.facts.loaded_modules;
+    let is_loaded = |technique: &Technique| {
+        technique.engine().is_none() || technique.modules.iter().any(|module| loaded.contains(module.name))
+    };
+    handler == b"send-as-is" || technique::of_handler(handler).is_some_and(is_loaded)
 }
 
 pub(crate) static MODULE: Module = Module {
@@ -41,7 +45,7 @@ fn check(request: &mut Request) -> Continue {
         return Ok(());
     }
     let handler = handler(request);
-    if is_asked_first(&handler) || (*handler == *DIRECTORY && request.is_get()) {
+    if is_asked_first(request, &handler) || (*handler == *DIRECTORY && request.is_get()) {
         return Ok(());
     }
     let (method, name) = (String::from_utf8_lossy(&request.target.method), String::from_utf8_lossy(&handler));
