@@ -71,6 +71,30 @@ pub fn group_by_id(gid: u32) -> io::Result<Option<Group>> {
     look_up(|grp, room, len, found| unsafe { libc::getgrgid_r(gid, grp, room, len, found) }, group)
 }
 
+/// More groups the kernel gives nobody (`NGROUPS_MAX`).
+const MOST_GROUPS: usize = 65_536;
+
+/// The groups that a user is a member of, beside `gid`: what initgroups(3) gives a process.
+#[must_use]
+pub fn groups_of(name: &str, gid: u32) -> Vec<u32> {
+    let Ok(name) = CString::new(name) else { return Vec::new() };
+    let mut groups: Vec<u32> = vec![0; 64];
+    loop {
+        let mut count = groups.len() as libc::c_int;
+        // SAFETY: the name ends with NUL, and there is room for as many groups as it says.
+        let fits = unsafe { libc::getgrouplist(name.as_ptr(), gid, groups.as_mut_ptr(), &raw mut count) };
+        if fits >= 0 {
+            groups.truncate(usize::try_from(count).unwrap_or(0));
+            groups.retain(|group| *group != gid);
+            return groups;
+        }
+        if groups.len() >= MOST_GROUPS {
+            return Vec::new();
+        }
+        groups.resize(groups.len() * 2, 0);
+    }
+}
+
 /// Calls one of the `_r` functions with ever more room, then turns its entry into ours.
 fn look_up<Raw, Entry>(
     call: impl Fn(*mut Raw, *mut libc::c_char, usize, *mut *mut Raw) -> i32,
@@ -137,5 +161,25 @@ mod tests {
         assert_eq!(user_by_name("nul\0byte").unwrap(), None);
         assert_eq!(user_by_id(4_000_000_000).unwrap(), None);
         assert_eq!(group_by_name("no such group").unwrap(), None);
+    }
+
+    #[test]
+    fn a_user_has_the_groups_that_list_it() {
+        let text = std::fs::read_to_string("/etc/group").unwrap_or_default();
+        let listed = |name: &str| -> Vec<u32> {
+            let fields = text.lines().map(|line| line.split(':').collect::<Vec<_>>());
+            let lists = fields.filter(|f| f.get(3).is_some_and(|all| all.split(',').any(|one| one == name)));
+            lists.filter_map(|f| f[2].parse().ok()).collect()
+        };
+        let members: std::collections::BTreeSet<&str> =
+            text.lines().filter_map(|line| line.rsplit(':').next()).flat_map(|all| all.split(',')).collect();
+        for name in members.into_iter().filter(|name| !name.is_empty()) {
+            let mut groups = groups_of(name, 4_000_000_000);
+            let mut wanted = listed(name);
+            (groups.sort_unstable(), wanted.sort_unstable());
+            assert!(wanted.iter().all(|group| groups.contains(group)), "{name}: {groups:?}, {wanted:?}");
+        }
+        assert_eq!(groups_of("no such user", 7), Vec::<u32>::new());
+        assert_eq!(groups_of("a\0b", 7), Vec::<u32>::new());
     }
 }

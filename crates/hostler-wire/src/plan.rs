@@ -47,7 +47,7 @@ pub struct Identity {
     pub uid: u32,
     /// Group id, never 0.
     pub gid: u32,
-    /// Supplementary groups; empty unless a directive asks for them.
+    /// Supplementary groups: those that a site's user is a member of.
     pub groups: Vec<u32>,
 }
 

@@ -136,7 +136,7 @@ struct Lookup {
 impl Lookup {
     fn identity(&mut self, user: &str, group: &str) -> Result<Identity, String> {
         let key = (user.to_string(), group.to_string());
-        let find = || Ok(Identity { uid: users::uid(user)?, gid: users::gid(group)?, groups: Vec::new() });
+        let find = || Ok(of_site(users::uid(user)?, users::gid(group)?));
         self.known.entry(key).or_insert_with(find).clone()
     }
 }
@@ -150,7 +150,12 @@ fn default_identity(config: &Config) -> Result<Identity, String> {
     };
     let at = |directive| move |why| format!("{}: {why}", place::directive(config, config.main(), directive));
     let (uid, gid) = (users::uid(user).map_err(at("User"))?, users::gid(group).map_err(at("Group"))?);
-    Ok(Identity { uid, gid, groups: Vec::new() })
+    Ok(of_site(uid, gid))
+}
+
+/// A site's, with the groups that its user is a member of, as Apache, mpm-itk and suexec give them.
+fn of_site(uid: u32, gid: u32) -> Identity {
+    Identity { uid, gid, groups: users::supplementary(uid, gid) }
 }
 
 fn of_server(

@@ -1,6 +1,6 @@
 //! Names of users and groups, resolved to numbers.
 
-use hostler_sys::users::{group_by_name, user_by_id, user_by_name};
+use hostler_sys::users::{group_by_name, groups_of, user_by_id, user_by_name};
 
 /// A user or group as the configuration names it.
 pub(crate) fn number(word: &str) -> Option<u32> {
@@ -37,6 +37,16 @@ pub(crate) fn gid(word: &str) -> Result<u32, String> {
         },
     };
     usable(gid, "group", word)
+}
+
+/// The groups that a user, with `gid` as its group, is a member of beside that; never root's. None for a number that no user
+/// has.
+pub(crate) fn supplementary(uid: u32, gid: u32) -> Vec<u32> {
+    let user = user_by_id(uid).ok().flatten();
+    let mut groups = user.map(|user| groups_of(&user.name, gid)).unwrap_or_default();
+    groups.retain(|group| *group != 0);
+    groups.sort_unstable();
+    groups
 }
 
 fn usable(id: u32, kind: &str, word: &str) -> Result<u32, String> {
