@@ -37,7 +37,7 @@ pub(crate) fn virtual_host(name: &str, certificate: &str, more: &str) -> String 
 }
 
 /// A site with certificates for one.test and two.test.
-fn site() -> Site {
+pub(crate) fn site() -> Site {
     let site = Site::new().dir("tls").file("htdocs/a", "hello");
     certificate(&site.path("tls"), "one", "one.test", EC);
     certificate(&site.path("tls"), "two", "two.test", EC);
@@ -62,7 +62,7 @@ fn run(program: &str, arguments: &[&str]) -> Output {
 
 /// Asks for `https://HOST/a` with this certificate as the only one to trust; what curl says of status, protocol,
 /// body.
-fn curl(server: &Server, host: &str, trusted: &str, more: &[&str]) -> String {
+pub(crate) fn curl(server: &Server, host: &str, trusted: &str, more: &[&str]) -> String {
     let port = server.port();
     let resolve = format!("{host}:{port}:127.0.0.1");
     let trusted = server.site().path(&format!("tls/{trusted}.pem")).display().to_string();
@@ -74,7 +74,7 @@ fn curl(server: &Server, host: &str, trusted: &str, more: &[&str]) -> String {
 }
 
 /// What `openssl s_client` prints about a handshake.
-fn handshake(server: &Server, more: &[&str]) -> String {
+pub(crate) fn handshake(server: &Server, more: &[&str]) -> String {
     let address = format!("127.0.0.1:{}", server.port());
     let output = run("openssl", &[&["s_client", "-connect", &address][..], more].concat());
     String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned()
@@ -369,7 +369,7 @@ fn rules_look_at_the_connection() {
 }
 
 /// Runs openssl in the folder; it must succeed.
-fn openssl(folder: &Path, arguments: &str) {
+pub(crate) fn openssl(folder: &Path, arguments: &str) {
     let arguments: Vec<&str> = arguments.split(' ').collect();
     let output = Command::new("openssl").current_dir(folder).args(&arguments).output();
     let output = output.expect("openssl starts");
@@ -377,7 +377,7 @@ fn openssl(folder: &Path, arguments: &str) {
 }
 
 /// A client's certificate `NAME.pem` and its key, signed by `ca`.
-fn client(folder: &Path, name: &str, ca: &str) {
+pub(crate) fn client(folder: &Path, name: &str, ca: &str) {
     openssl(
         folder,
         &format!(
@@ -393,7 +393,7 @@ fn client(folder: &Path, name: &str, ca: &str) {
 }
 
 /// one.test, a root that clients trust and another, clients alice (of the root), bob (revoked), eve (of the other).
-fn site_with_clients() -> Site {
+pub(crate) fn site_with_clients() -> Site {
     let site = site()
         .script("htdocs/sec/env.cgi", "#!/bin/sh\nprintf 'Content-Type: text/plain\\n\\n%s %s %s' \"$SSL_CLIENT_VERIFY\" \"$SSL_CLIENT_S_DN_CN\" \"$REMOTE_USER\"")
         .file("htdocs/sec/a", "secret");
@@ -413,7 +413,7 @@ fn site_with_clients() -> Site {
 }
 
 /// What curl says when it shows this client's certificate: answer, status, version.
-fn as_client(server: &Server, path: &str, name: Option<&str>, more: &[&str]) -> String {
+pub(crate) fn as_client(server: &Server, path: &str, name: Option<&str>, more: &[&str]) -> String {
     let file = |name: &str| server.site().path(&format!("tls/{name}")).display().to_string();
     let port = server.port();
     let (resolve, url) = (format!("one.test:{port}:127.0.0.1"), format!("https://one.test:{port}{path}"));

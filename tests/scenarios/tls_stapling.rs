@@ -13,9 +13,13 @@ use std::thread;
 
 /// How a responder behaves.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Responder {
+pub(crate) enum Responder {
     /// It says what the index says.
     Answers,
+    /// The same, signed with this certificate's key.
+    SignsAs(&'static str),
+    /// Each time what it has said the first time.
+    Repeats,
     /// Something that is no answer of its kind.
     Misbehaves,
 }
@@ -27,7 +31,7 @@ struct Authority {
     asked: Receiver<()>,
 }
 
-fn openssl(folder: &Path, arguments: &[&str]) {
+pub(crate) fn openssl(folder: &Path, arguments: &[&str]) {
     let mut command = Command::new("openssl");
     command.args(arguments).current_dir(folder).stderr(Stdio::null()).stdout(Stdio::null());
     assert!(command.status().is_ok_and(|status| status.success()), "openssl {arguments:?}");
@@ -107,12 +111,15 @@ impl Authority {
 }
 
 /// Answers until the test ends.
-fn serve(listener: &TcpListener, folder: &Path, responder: Responder, said: &Sender<()>) {
+pub(crate) fn serve(listener: &TcpListener, folder: &Path, responder: Responder, said: &Sender<()>) {
+    let mut first = None;
     for connection in listener.incoming() {
         let Ok(mut connection) = connection else { return };
         let Some(question) = question(&mut connection) else { continue };
         let answer = match responder {
-            Responder::Answers => answer(folder, &question),
+            Responder::Answers => answer(folder, &question, "ca"),
+            Responder::SignsAs(name) => answer(folder, &question, name),
+            Responder::Repeats => first.get_or_insert_with(|| answer(folder, &question, "ca")).clone(),
             Responder::Misbehaves => b"no answer".to_vec(),
         };
         let head = format!(
@@ -144,13 +151,27 @@ fn question(connection: &mut TcpStream) -> Option<Vec<u8>> {
     }
 }
 
-fn answer(folder: &Path, question: &[u8]) -> Vec<u8> {
+fn answer(folder: &Path, question: &[u8], signer: &str) -> Vec<u8> {
+    let [certificate, key] = ["pem", "key"].map(|kind| format!("{signer}.{kind}"));
     fs::write(folder.join("question"), question).expect("the question");
     openssl(
         folder,
         &[
-            "ocsp", "-index", "index", "-CA", "ca.pem", "-rsigner", "ca.pem", "-rkey", "ca.key", "-reqin",
-            "question", "-respout", "answer", "-ndays", "1",
+            "ocsp",
+            "-index",
+            "index",
+            "-CA",
+            "ca.pem",
+            "-rsigner",
+            &certificate,
+            "-rkey",
+            &key,
+            "-reqin",
+            "question",
+            "-respout",
+            "answer",
+            "-ndays",
+            "1",
         ],
     );
     fs::read(folder.join("answer")).expect("the answer")

@@ -84,6 +84,7 @@ static MODULES: &[&Module] = &[
     &substitute::MODULE,
     &sed::MODULE,
     &ssl::CLIENTS,
+    &ssl::LOOKUP,
     &ssl::STAPLING,
     &ssl::BACKENDS,
     &peruser::MODULE,

@@ -6,16 +6,19 @@ pub(crate) mod backends;
 mod certificate;
 mod cipher;
 mod clients;
+mod handshake;
+mod ocsp;
 mod plain;
+mod responder;
 pub(crate) mod stapling;
 mod tickets;
 
 use crate::log::{self, Severity};
 use crate::request::certificate_facts::CertificateFacts;
-use crate::request::connection::Tls;
+use crate::request::connection::{ClientCertificate, Tls};
 use crate::request::thread::Thread;
+use handshake::Handshake;
 use hashbrown::HashMap;
-use hostler_config::directives::ssl::Ciphers;
 use hostler_config::directives::ssl::client::Clients;
 use hostler_config::directives::ssl::stapling::Stapling;
 use hostler_config::{Config, Server};
@@ -110,51 +113,6 @@ fn place(config: &Config, server: &Server) -> String {
 /// What makes two virtual hosts offer the same.
 type Key =
     (Vec<(Box<str>, Box<str>)>, Option<Box<str>>, Handshake, Vec<String>, bool, Clients, Option<Stapling>);
-
-/// What a virtual host says of handshakes.
-#[derive(Clone, PartialEq, Eq, Hash)]
-struct Handshake {
-    tls12: bool,
-    tls13: bool,
-    ciphers: Ciphers,
-    /// `SSLHonorCipherOrder`
-    own_cipher_order: bool,
-    /// `SSLSessionTickets`
-    tickets: bool,
-    /// `SSLSessionTicketKeyFile`
-    ticket_key: Option<Box<str>>,
-}
-
-impl Handshake {
-    fn of(server: &Server) -> Self {
-        let ssl = &server.conf.ssl;
-        let versions = ssl.protocols.unwrap_or_default();
-        Self {
-            tls12: versions.tls12,
-            tls13: versions.tls13,
-            ciphers: ssl.ciphers.clone(),
-            own_cipher_order: ssl.own_cipher_order == Some(true),
-            tickets: ssl.tickets != Some(false),
-            ticket_key: ssl.ticket_key.clone(),
-        }
-    }
-
-    /// The library's suites that are allowed, in the order of the lists.
-    fn provider(&self, whole: &Arc<CryptoProvider>) -> Arc<CryptoProvider> {
-        if self.ciphers == Ciphers::default() {
-            return whole.clone();
-        }
-        let mut provider = (**whole).clone();
-        let place = |suite: &rustls::SupportedCipherSuite| {
-            let list = if suite.tls13().is_some() { &self.ciphers.tls13 } else { &self.ciphers.tls12 };
-            let Some(list) = list else { return Some(0) };
-            list.iter().position(|name| *name == cipher::name(suite.suite()))
-        };
-        provider.cipher_suites.retain(|suite| place(suite).is_some());
-        provider.cipher_suites.sort_by_key(|suite| (suite.tls13().is_none(), place(suite)));
-        Arc::new(provider)
-    }
-}
 
 /// What is shared while the settings are made: ten thousand virtual hosts with one certificate have one setting.
 struct Making<'a> {
@@ -325,14 +283,20 @@ pub(crate) async fn accept(
     }
     match start.into_stream(config).await {
         Ok(stream) => {
-            let (tls, h2) = agreed(&stream, server_name, host);
-            if let Some(policy) = &host.clients
-                && let Some(why) = policy.refusal(tls.client.as_deref())
-            {
-                failed(Severity::Info, &format!("the TLS handshake failed: {why}"));
-                return None;
+            let client = match &host.clients {
+                Some(policy) => shown(policy, &stream, |why| failed(Severity::Error, why)).await,
+                None => Ok(None),
+            };
+            match client {
+                Ok(client) => {
+                    let (tls, h2) = agreed(&stream, server_name, host, client);
+                    Some((stream, tls, h2))
+                }
+                Err(why) => {
+                    failed(Severity::Info, &format!("the TLS handshake failed: {why}"));
+                    None
+                }
             }
-            Some((stream, tls, h2))
         }
         Err(error) => {
             failed(Severity::Info, &format!("the TLS handshake failed: {error}"));
@@ -341,7 +305,34 @@ pub(crate) async fn accept(
     }
 }
 
-fn agreed(stream: &TlsStream<TcpStream>, server_name: Option<String>, host: &Host) -> (Tls, bool) {
+/// The certificate that the client has shown, after all that is to be found out about it.
+///
+/// # Errors
+/// Why the connection must not go on.
+async fn shown(
+    policy: &clients::Policy,
+    stream: &TlsStream<TcpStream>,
+    complain: impl Fn(&str),
+) -> Result<Option<Arc<ClientCertificate>>, String> {
+    let chain = stream.get_ref().1.peer_certificates();
+    let mut client = policy.shown(chain);
+    if let Some(client) = &mut client
+        && let Some(why) = policy.look_up(client, chain).await
+    {
+        complain(&format!("a client's certificate was looked up: {why}"));
+    }
+    match policy.refusal(client.as_ref()) {
+        Some(why) => Err(why),
+        None => Ok(client.map(Arc::new)),
+    }
+}
+
+fn agreed(
+    stream: &TlsStream<TcpStream>,
+    server_name: Option<String>,
+    host: &Host,
+    client: Option<Arc<ClientCertificate>>,
+) -> (Tls, bool) {
     let connection = stream.get_ref().1;
     let protocol = match connection.protocol_version() {
         Some(rustls::ProtocolVersion::TLSv1_3) => "TLSv1.3",
@@ -350,8 +341,6 @@ fn agreed(stream: &TlsStream<TcpStream>, server_name: Option<String>, host: &Hos
     let cipher = connection.negotiated_cipher_suite().map_or("", |suite| cipher::name(suite.suite()));
     let resumed = connection.handshake_kind() == Some(rustls::HandshakeKind::Resumed);
     let h2 = connection.alpn_protocol() == Some(b"h2");
-    let client = host.clients.as_ref().and_then(|policy| policy.shown(connection.peer_certificates()));
-    let client = client.map(Arc::new);
     let tls = Tls {
         protocol,
         cipher: cipher.to_owned(),

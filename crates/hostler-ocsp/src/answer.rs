@@ -45,6 +45,19 @@ pub struct Verdict {
     pub next_update: Option<i64>,
 }
 
+impl Verdict {
+    /// Why it does not hold now: `skew` is how much clocks may differ, `most_age` how old it may be; all in seconds.
+    #[must_use]
+    pub fn outdated(&self, now: i64, skew: i64, most_age: Option<i64>) -> Option<&'static str> {
+        let is_old = most_age.is_some_and(|most| self.this_update < now.saturating_sub(most));
+        let is_over = self.next_update.is_some_and(|next| next < now - skew || next < self.this_update);
+        if self.this_update > now + skew {
+            return Some("its answer is of the future");
+        }
+        (is_old || is_over).then_some("its answer is out of date")
+    }
+}
+
 /// An answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer {
@@ -59,6 +72,14 @@ pub enum Answer {
 /// Reads an answer for what it says of this certificate; `None`: it is none.
 #[must_use]
 pub fn read(answer: &[u8], about: &CertId) -> Option<Answer> {
+    match basic(answer)? {
+        Ok(basic) => responses(basic, about),
+        Err(fault) => Some(Answer::Refused(fault)),
+    }
+}
+
+/// What is in an answer that says something; or why it says nothing.
+pub(crate) fn basic(answer: &[u8]) -> Option<Result<Elements<'_>, Fault>> {
     let mut whole = Elements(answer);
     let mut outer = whole.inside(SEQUENCE)?;
     if !whole.0.is_empty() {
@@ -66,14 +87,13 @@ pub fn read(answer: &[u8], about: &CertId) -> Option<Answer> {
     }
     let [status] = outer.expect(ENUMERATED)? else { return None };
     if let Some(fault) = fault(*status) {
-        return Some(Answer::Refused(fault));
+        return Some(Err(fault));
     }
     let mut bytes = outer.inside(explicit(0))?.inside(SEQUENCE)?;
     if bytes.expect(OBJECT)? != BASIC {
         return None;
     }
-    let basic = Elements(bytes.expect(OCTETS)?).inside(SEQUENCE)?;
-    responses(basic, about)
+    Some(Ok(Elements(bytes.expect(OCTETS)?).inside(SEQUENCE)?))
 }
 
 fn fault(status: u8) -> Option<Fault> {
@@ -176,6 +196,19 @@ mod tests {
     }
 
     #[test]
+    fn verdicts_have_their_time() {
+        let verdict = Verdict { status: Status::Good, this_update: 1000, next_update: Some(2000) };
+        assert_eq!(verdict.outdated(1500, 10, None), None);
+        assert_eq!(verdict.outdated(995, 10, Some(1)), None);
+        assert_eq!(verdict.outdated(980, 10, None), Some("its answer is of the future"));
+        assert_eq!(verdict.outdated(2010, 10, None), None);
+        assert_eq!(verdict.outdated(2011, 10, None), Some("its answer is out of date"));
+        assert_eq!(verdict.outdated(1500, 10, Some(499)), Some("its answer is out of date"));
+        let turned = Verdict { next_update: Some(999), ..verdict };
+        assert_eq!(turned.outdated(1000, 10, None), Some("its answer is out of date"));
+    }
+
+    #[test]
     fn faults_and_what_is_no_answer() {
         assert_eq!(read(&TRY_LATER, &about()), Some(Answer::Refused(Fault::TryLater)));
         assert_eq!(read(&[0x30, 3, 0x0a, 1, 6], &about()), Some(Answer::Refused(Fault::Unauthorized)));
@@ -190,12 +223,16 @@ mod tests {
 
     #[test]
     fn the_question_names_the_certificate() {
-        let question = about().question();
+        let question = about().question(None);
         let mut list =
             Elements(&question).inside(SEQUENCE).unwrap().inside(SEQUENCE).unwrap().inside(SEQUENCE).unwrap();
         let id = list.inside(SEQUENCE).unwrap().inside(SEQUENCE).unwrap();
         assert_eq!(is_about(id, &about()), Some(true));
         assert_eq!(question.len(), 2 * 4 + about().encoded().len());
         assert!(der::Elements(&question).next().is_some());
+        let asked = about().question(Some(b"once"));
+        let mut inner = Elements(&asked).inside(SEQUENCE).unwrap().inside(SEQUENCE).unwrap();
+        assert!(inner.inside(SEQUENCE).is_some());
+        assert_eq!(crate::signed::nonce(inner.inside(explicit(2)).unwrap()), Some(&b"once"[..]));
     }
 }

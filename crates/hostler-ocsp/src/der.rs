@@ -1,6 +1,8 @@
 //! As much of DER (X.690) as the protocol needs: elements with their tag and length, and times.
 
+pub(crate) const BOOLEAN: u8 = 0x01;
 pub(crate) const INTEGER: u8 = 0x02;
+pub(crate) const BITS: u8 = 0x03;
 pub(crate) const OCTETS: u8 = 0x04;
 pub(crate) const OBJECT: u8 = 0x06;
 pub(crate) const ENUMERATED: u8 = 0x0a;
@@ -71,6 +73,13 @@ impl<'a> Elements<'a> {
             *self = after;
             content
         })
+    }
+
+    /// The next one, which has this tag, with its head.
+    pub(crate) fn whole(&mut self, tag: u8) -> Option<&'a [u8]> {
+        let before = self.0;
+        self.expect(tag)?;
+        before.get(..before.len() - self.0.len())
     }
 
     /// The elements in the next one, which has this tag.

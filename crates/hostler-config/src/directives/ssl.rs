@@ -1,16 +1,20 @@
-//! Directives of mod_ssl: certificates, protocols, SSLRequire, clients' certificates ([`client`]), stapling
+//! Directives of mod_ssl: certificates, protocols, SSLRequire, clients' certificates ([`client`], [`ocsp`]), stapling
 //! ([`stapling`]), other servers ([`backends`]).
 
 pub mod backends;
 mod ciphers;
 pub mod client;
+pub mod ocsp;
+mod openssl;
 mod options;
+mod sni;
 pub mod stapling;
 
 pub use ciphers::Ciphers;
 pub use options::{Options, Protocols};
+pub use sni::SniPolicy;
 
-use crate::{Action, Args, Arity, Command, Context, Contexts, Directive, Effect, Module, Overrides};
+use crate::{Action, Args, Arity, Command, Contexts, Directive, Effect, Module, Overrides};
 use crate::{Merge, over, unset_part};
 use hostler_expr::{Expr, Flags, Kind};
 use std::sync::Arc;
@@ -22,6 +26,10 @@ pub static MODULE: Module =
 /// The part about clients' certificates.
 pub static CLIENTS: Module =
     Module { name: "ssl_module", file: "mod_ssl.c", directives: client::DIRECTIVES, effect: Effect::Guards };
+
+/// The part about looking up clients' certificates.
+pub static LOOKUP: Module =
+    Module { name: "ssl_module", file: "mod_ssl.c", directives: ocsp::DIRECTIVES, effect: Effect::Guards };
 
 /// The part about stapling.
 pub static STAPLING: Module = Module {
@@ -41,7 +49,6 @@ pub static BACKENDS: Module = Module {
 
 const OWN_SESSIONS: &str = "Hostler keeps TLS sessions itself";
 const NO_OPENSSL: &str = "Hostler's TLS library is not OpenSSL";
-const NO_OCSP: &str = "Hostler asks no OCSP responders: use SSLCARevocationFile and SSLCARevocationCheck";
 
 /// A directive that is known and does nothing.
 const fn ignored(name: &'static str, why: &'static str) -> Directive {
@@ -132,6 +139,14 @@ static DIRECTIVES: &[Directive] = &[
         },
     ),
     Directive::new(
+        "SSLVHostSNIPolicy",
+        Arity::Take1,
+        "strict|secure|authonly|insecure",
+        "Which virtual hosts a connection may reach besides the one that the handshake was for",
+        sni::policy,
+    )
+    .allowed(Contexts::GLOBAL, Overrides::NONE),
+    Directive::new(
         "SSLPassPhraseDialog",
         Arity::Take1,
         "builtin",
@@ -147,7 +162,7 @@ static DIRECTIVES: &[Directive] = &[
         "SSLCipherSuite",
         Arity::Take12,
         "[SSL|TLSv1.3] list",
-        "Cipher suites of a virtual host, of those that Hostler has",
+        "Cipher suites of a virtual host, of those that Hostler has; in a directory what a connection of TLS 1.2 must have agreed on",
         cipher_suite,
     )
     .allowed(Contexts::ANYWHERE, Overrides::AUTH_CONFIG),
@@ -194,25 +209,9 @@ static DIRECTIVES: &[Directive] = &[
         "SSLOpenSSLConfCmd",
         Arity::Take2,
         "command value",
-        "Without effect, but for commands that ask clients for certificates: they are refused",
-        openssl_command,
+        "Versions (MinProtocol, MaxProtocol, Protocol), CipherString, Ciphersuites and Groups as OpenSSL has them; commands that ask for checks are refused, others have no effect",
+        openssl::command,
     ),
-    Directive::new(
-        "SSLOCSPEnable",
-        Arity::Take1,
-        "off",
-        "Whether clients' certificates are looked up by OCSP",
-        ocsp,
-    ),
-    ignored("SSLOCSPDefaultResponder", NO_OCSP),
-    ignored("SSLOCSPOverrideResponder", NO_OCSP),
-    ignored("SSLOCSPResponderTimeout", NO_OCSP),
-    ignored("SSLOCSPResponseTimeSkew", NO_OCSP),
-    ignored("SSLOCSPResponseMaxAge", NO_OCSP),
-    ignored("SSLOCSPUseRequestNonce", NO_OCSP),
-    ignored("SSLOCSPNoverify", NO_OCSP),
-    ignored("SSLOCSPProxyURL", NO_OCSP),
-    ignored("SSLOCSPResponderCertificateFile", NO_OCSP),
 ];
 
 /// What a directory sets.
@@ -224,6 +223,8 @@ pub struct Dir {
     pub require_ssl: Option<bool>,
     /// SSLRequire: all must hold.
     pub require: Vec<Expr>,
+    /// SSLCipherSuite: what a connection of TLS 1.2 must have agreed on, by OpenSSL's names.
+    pub ciphers: Option<Vec<&'static str>>,
     /// SSLVerifyClient
     pub verify: Option<client::Verify>,
     /// SSLVerifyDepth
@@ -240,6 +241,7 @@ impl Merge for Dir {
             options: self.options.merge(&other.options),
             require_ssl: over(&self.require_ssl, &other.require_ssl),
             require: [&self.require[..], &other.require].concat(),
+            ciphers: over(&self.ciphers, &other.ciphers),
             verify: over(&self.verify, &other.verify),
             depth: over(&self.depth, &other.depth),
             user_name: over(&self.user_name, &other.user_name),
@@ -252,28 +254,19 @@ impl Merge for Dir {
 
 /// `SSLCipherSuite [protocol] list`
 fn cipher_suite(command: &mut Command<'_>, args: &Args) -> Result<(), String> {
-    if command.inside.any() || command.context == Context::Htaccess {
-        return Err(
-            "cipher suites are agreed on before the directory is known: set them for the virtual host, or \
-                    ask with Require expr %{SSL_CIPHER}"
-                .into(),
-        );
-    }
     let (protocol, list) = match args.word(1) {
         Some(list) => (args.first(), list),
         None => ("SSL", args.first()),
     };
-    command.server.ssl.ciphers.set(protocol, list)
-}
-
-/// `SSLOpenSSLConfCmd command value`
-fn openssl_command(command: &mut Command<'_>, args: &Args) -> Result<(), String> {
-    let name = args.first();
-    let lower = name.to_ascii_lowercase();
-    if ["verify", "ca", "crl"].iter().any(|word| lower.contains(word)) {
-        return Err(format!("{name} is not possible here: use SSLVerifyClient and SSLCACertificateFile"));
+    if !command.is_in_section() {
+        return command.server.ssl.ciphers.set(protocol, list);
     }
-    command.warn_once("SSLOpenSSLConfCmd", format!("SSLOpenSSLConfCmd is ignored: {NO_OPENSSL}"));
+    if !protocol.eq_ignore_ascii_case("ssl") {
+        return Err(format!(
+            "suites of {protocol} are set for a virtual host: nothing is agreed on anew for a directory"
+        ));
+    }
+    command.dir.ssl.ciphers = Some(ciphers::tls12_meant(list));
     Ok(())
 }
 
@@ -295,6 +288,12 @@ pub struct Server {
     pub protocols: Option<Protocols>,
     /// SSLStrictSNIVHostCheck; unset means off.
     pub strict_sni: Option<bool>,
+    /// SSLVHostSNIPolicy
+    pub sni_policy: Option<SniPolicy>,
+    /// What SSLOpenSSLConfCmd leaves of the versions.
+    pub bounds: Option<Protocols>,
+    /// Groups for key exchange, in order (SSLOpenSSLConfCmd); unset means all.
+    pub groups: Option<Vec<&'static str>>,
     /// SSLCipherSuite
     pub ciphers: ciphers::Ciphers,
     /// SSLHonorCipherOrder; unset means off.
@@ -322,6 +321,9 @@ impl Merge for Server {
             chain: over(&self.chain, &other.chain),
             protocols: over(&self.protocols, &other.protocols),
             strict_sni: over(&self.strict_sni, &other.strict_sni),
+            sni_policy: over(&self.sni_policy, &other.sni_policy),
+            bounds: over(&self.bounds, &other.bounds),
+            groups: over(&self.groups, &other.groups),
             ciphers: self.ciphers.merge(&other.ciphers),
             own_cipher_order: over(&self.own_cipher_order, &other.own_cipher_order),
             tickets: over(&self.tickets, &other.tickets),
@@ -339,6 +341,12 @@ impl Server {
     #[must_use]
     pub fn is_on(&self) -> bool {
         self.engine == Some(true)
+    }
+
+    /// The versions of TLS that are spoken.
+    #[must_use]
+    pub fn versions(&self) -> Protocols {
+        self.protocols.unwrap_or_default().both(self.bounds.unwrap_or_default())
     }
 
     /// The files of each certificate and its key.
@@ -368,11 +376,6 @@ fn require(command: &mut Command<'_>, args: &Args) -> Result<(), String> {
     Ok(())
 }
 
-/// `SSLOCSPEnable on|leaf|off [no_ocsp_for_cert_ok]`
-fn ocsp(_: &mut Command<'_>, args: &Args) -> Result<(), String> {
-    if args.first().eq_ignore_ascii_case("off") { Ok(()) } else { Err(NO_OCSP.to_owned()) }
-}
-
 #[cfg(test)]
 mod tests {
     use crate::{Config, ConfigError};
@@ -395,19 +398,22 @@ mod tests {
     #[test]
     fn what_cannot_be_honoured_is_refused() {
         for line in [
-            "SSLOCSPEnable on",
             "SSLCipherSuite RC4-SHA",
             "SSLCipherSuite TLSv1.3 NONE",
-            "<Directory /x>\nSSLCipherSuite HIGH\n</Directory>",
+            "<Directory /x>\nSSLCipherSuite TLSv1.3 TLS_AES_128_GCM_SHA256\n</Directory>",
             "SSLOpenSSLConfCmd VerifyMode Require",
             "SSLEngine optional",
             "SSLProtocol TLSv1",
         ] {
             assert!(config(line).is_err(), "{line}");
         }
-        for line in
-            ["SSLVerifyClient require", "SSLOCSPEnable off", "SSLCipherSuite HIGH", "SSLSessionCache none"]
-        {
+        for line in [
+            "SSLVerifyClient require",
+            "SSLOCSPEnable off",
+            "SSLCipherSuite HIGH",
+            "<Directory /x>\nSSLCipherSuite AES128-SHA\n</Directory>",
+            "SSLSessionCache none",
+        ] {
             assert!(config(line).is_ok(), "{line}");
         }
     }

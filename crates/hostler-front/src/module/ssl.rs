@@ -5,12 +5,14 @@ use crate::hook::phases::Phase;
 use crate::hook::registry::{Effect, Hook, Module, Run};
 use crate::log::{self, Severity};
 use crate::request::Request;
+use crate::request::connection::Tls;
 use crate::request::expr_host;
 use crate::request::flow::{Flow, Halt, Outcome};
-use crate::request::tls_facts::value;
+use crate::request::tls_facts::{value, value_with};
 use base64::Engine as _;
 use bytes::Bytes;
 use hostler_config::directives::auth;
+use hostler_config::directives::ssl::Options;
 use hostler_config::directives::ssl::client::{DEPTH, Verify};
 
 pub(crate) static MODULE: Module = Module {
@@ -65,13 +67,14 @@ const STANDARD: [&str; 11] = [
 fn is_asked_for(request: &Request) -> bool {
     let ssl = &request.resource.dir.ssl;
     !ssl.require.is_empty()
+        || ssl.ciphers.is_some()
         || ssl.require_ssl == Some(true)
         || ssl.verify.is_some()
         || ssl.depth.is_some()
         || ssl.user_name.is_some()
 }
 
-/// SSLRequireSSL, SSLVerifyClient and SSLRequire: neither Satisfy nor a login gets around them.
+/// SSLRequireSSL, SSLCipherSuite, SSLVerifyClient and SSLRequire: neither Satisfy nor a login gets around them.
 async fn encryption(request: &Request) -> Outcome {
     let dir = request.resource.dir.clone();
     let refuse = |why: &str| {
@@ -82,7 +85,7 @@ async fn encryption(request: &Request) -> Outcome {
     if dir.ssl.require_ssl == Some(true) && request.client.peer.tls.is_none() {
         return refuse("the connection is not encrypted (SSLRequireSSL)");
     }
-    if let Some(why) = certificate_refusal(request) {
+    if let Some(why) = cipher_refusal(request).or_else(|| certificate_refusal(request)) {
         return refuse(&why);
     }
     for condition in &dir.ssl.require {
@@ -93,6 +96,19 @@ async fn encryption(request: &Request) -> Outcome {
         }
     }
     Ok(Flow::Ok)
+}
+
+/// Why the connection's cipher suite does not do for this section. As in mod_ssl nothing is said of TLS 1.3.
+fn cipher_refusal(request: &Request) -> Option<String> {
+    let tls = request.client.peer.tls.as_ref().filter(|tls| tls.protocol == "TLSv1.2")?;
+    let allowed = request.resource.dir.ssl.ciphers.as_ref()?;
+    let why = || {
+        format!(
+            "{} is not among the SSLCipherSuite of the directory, for which no other is agreed on: set it for the virtual host",
+            tls.cipher
+        )
+    };
+    (!allowed.iter().any(|name| *name == tls.cipher)).then(why)
 }
 
 /// Why the client's certificate does not do for this section.
@@ -140,37 +156,27 @@ fn fake_basic_auth(request: &mut Request) -> Outcome {
 pub(crate) fn fixup(request: &mut Request) {
     let peer = request.client.peer.clone();
     let Some(tls) = &peer.tls else { return };
+    let options = request.resource.dir.ssl.options.clone();
     request.env.set("HTTPS", Bytes::from_static(b"on"));
     if let Some(name) = &tls.server_name {
         request.env.set("SSL_TLS_SNI", Bytes::copy_from_slice(name.as_bytes()));
     }
-    if request.resource.dir.ssl.options.std_env_vars() {
-        for name in STANDARD {
-            if let Some(value) = value(tls, name) {
-                request.env.set(name, Bytes::copy_from_slice(&value));
-            }
-        }
-        for (name, value) in tls.certificate.all() {
-            request.env.set(name.clone(), value.clone());
-        }
-        for (name, value) in tls.client.iter().flat_map(|client| client.facts.all()) {
-            request.env.set(name.clone(), value.clone());
-        }
-        if let Some(days) = value(tls, "SSL_CLIENT_V_REMAIN") {
-            request.env.set("SSL_CLIENT_V_REMAIN", Bytes::copy_from_slice(&days));
-        }
+    if options.std_env_vars() {
+        standard(request, tls, &options);
     }
-    if request.resource.dir.ssl.options.export_cert_data() {
+    if options.export_cert_data() {
         request.env.set("SSL_SERVER_CERT", tls.certificate.pem());
         if let Some(client) = &tls.client {
             request.env.set("SSL_CLIENT_CERT", client.facts.pem());
             for (number, above) in client.chain.iter().enumerate() {
                 request.env.set(format!("SSL_CLIENT_CERT_CHAIN_{number}"), above.pem());
             }
+        } else {
+            request.env.set("SSL_CLIENT_CERT", Bytes::new());
         }
     }
     if let Some(name) = request.resource.dir.ssl.user_name.clone() {
-        match value(tls, &name) {
+        match value_with(&options, tls, &name) {
             Some(user) if !user.is_empty() => {
                 request.user = Some(Bytes::copy_from_slice(&user));
                 request.auth_type = Some(Bytes::from_static(b"ClientCert"));
@@ -183,10 +189,31 @@ pub(crate) fn fixup(request: &mut Request) {
     }
 }
 
+/// `SSLOptions +StdEnvVars`
+fn standard(request: &mut Request, tls: &Tls, options: &Options) {
+    for name in STANDARD {
+        if let Some(value) = value(tls, name) {
+            request.env.set(name, Bytes::copy_from_slice(&value));
+        }
+    }
+    let certificates =
+        std::iter::once(&*tls.certificate).chain(tls.client.iter().map(|client| &client.facts));
+    for facts in certificates {
+        for (name, value) in facts.all() {
+            let legacy = if options.legacy_names() { facts.legacy(name) } else { None };
+            request.env.set(name.clone(), legacy.unwrap_or_else(|| value.clone()));
+        }
+    }
+    for name in ["SSL_CLIENT_V_REMAIN", "SSL_CLIENT_CERT_RFC4523_CEA"] {
+        if let Some(value) = value(tls, name) {
+            request.env.set(name, Bytes::copy_from_slice(&value));
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::request::connection::Tls;
     use std::sync::Arc;
 
     #[test]

@@ -8,6 +8,7 @@ use hostler_sys::time::{Zone, strftime};
 use rustls_pki_types::CertificateDer;
 use std::borrow::Cow;
 use std::sync::OnceLock;
+use x509_parser::asn1_rs::Any;
 use x509_parser::prelude::{FromDer, GeneralName, X509Certificate, X509Name};
 
 /// A certificate, read when somebody asks for the first time.
@@ -77,7 +78,8 @@ impl CertificateFacts {
             "CERT_RFC4523_CEA" => return Some(self.exact_assertion()?.into()),
             _ => {}
         }
-        let find = |name: &str| self.all().iter().find(|(known, _)| known == name);
+        // Quirk(apache): in either case, which expressions count on.
+        let find = |name: &str| self.all().iter().find(|(known, _)| known.eq_ignore_ascii_case(name));
         let found = find(name).or_else(|| find(name.strip_suffix("_0").filter(|n| n.contains("_DN_"))?));
         found.map(|(_, value)| Cow::Borrowed(value.as_str()))
     }
@@ -115,21 +117,33 @@ impl CertificateFacts {
 
     /// The subject in OpenSSL's old form of one line (`/C=DE/CN=someone`), which FakeBasicAuth makes users' names of.
     pub(crate) fn subject_line(&self) -> Option<String> {
-        let parsed = self.parsed()?;
-        let mut line = String::new();
-        for (id, value) in fields(parsed.subject()) {
-            let field = FIELDS.iter().find(|(known, ..)| *known == id).map_or(&*id, |(.., field)| field);
-            line.push_str(&format!("/{field}="));
-            // As X509_NAME_oneline: what is no printable ASCII is written as its bytes.
-            for &byte in value.as_bytes() {
-                match byte {
-                    b' '..=b'~' => line.push(char::from(byte)),
-                    _ => line.push_str(&format!("\\x{byte:02X}")),
-                }
+        Some(line(self.parsed()?.subject()))
+    }
+
+    /// The same of a variable that is a whole name (`SSLOptions +LegacyDNStringFormat`); `None`: it is another one.
+    pub(crate) fn legacy(&self, name: &str) -> Option<String> {
+        match name.strip_prefix(self.prefix)? {
+            "S_DN" => self.subject_line(),
+            "I_DN" => Some(line(self.parsed()?.issuer())),
+            _ => None,
+        }
+    }
+}
+
+/// As X509_NAME_oneline writes a name: what is no printable ASCII as its bytes.
+fn line(name: &X509Name<'_>) -> String {
+    let mut line = String::new();
+    for (id, value) in fields(name) {
+        let field = FIELDS.iter().find(|(known, ..)| *known == id).map_or(&*id, |(.., field)| field);
+        line.push_str(&format!("/{field}="));
+        for &byte in value.as_bytes() {
+            match byte {
+                b' '..=b'~' => line.push(char::from(byte)),
+                _ => line.push_str(&format!("\\x{byte:02X}")),
             }
         }
-        Some(line)
     }
+    line
 }
 
 fn read(der: &[u8], prefix: &str) -> Option<Vec<(String, String)>> {
@@ -160,17 +174,33 @@ fn read(der: &[u8], prefix: &str) -> Option<Vec<(String, String)>> {
     }
     let names = certificate.subject_alternative_name().ok().flatten();
     let names = names.map_or(&[][..], |extension| &extension.value.general_names);
-    let (mut hosts, mut mails) = (0, 0);
+    let (mut hosts, mut mails, mut others) = (0, 0, 0);
     for name in names {
         let (kind, count, value) = match name {
-            GeneralName::DNSName(value) => ("DNS", &mut hosts, value),
-            GeneralName::RFC822Name(value) => ("Email", &mut mails, value),
+            GeneralName::DNSName(value) => ("DNS", &mut hosts, (*value).to_owned()),
+            GeneralName::RFC822Name(value) => ("Email", &mut mails, (*value).to_owned()),
+            GeneralName::OtherName(id, value) => match other_name(prefix, &id.to_id_string(), value) {
+                Some((kind, value)) => (kind, &mut others, value),
+                None => continue,
+            },
             _ => continue,
         };
-        put(&format!("SAN_{kind}_{count}"), (*value).to_owned());
+        put(&format!("SAN_{kind}_{count}"), value);
         *count += 1;
     }
     Some(out)
+}
+
+/// Names of other kinds that mod_ssl knows: a client's login at Microsoft's, a server's service (RFC 4985).
+fn other_name(prefix: &str, id: &str, value: &[u8]) -> Option<(&'static str, String)> {
+    let kind = match (prefix, id) {
+        ("SSL_CLIENT_", "1.3.6.1.4.1.311.20.2.3") => "OTHER_msUPN",
+        ("SSL_SERVER_", "1.3.6.1.5.5.7.8.7") => "OTHER_dnsSRV",
+        _ => return None,
+    };
+    let (_, tagged) = Any::from_der(value).ok()?;
+    let (_, text) = Any::from_der(tagged.data).ok()?;
+    Some((kind, std::str::from_utf8(text.data).ok()?.to_owned()))
 }
 
 fn fields(name: &X509Name<'_>) -> Vec<(String, String)> {
@@ -223,6 +253,9 @@ mod tests {
 
     /// Made with openssl; the expected values are what mod_ssl tells of it.
     const PEM: &str = include_str!("test-certificate.pem");
+    /// What `SSLOptions +LegacyDNStringFormat` makes of its names.
+    const LEGACY: [&str; 2] =
+        ["/C=DE/ST=Nieder sachsen/L=G, oe/O=Firm\"a/OU=u1/OU=u2/CN=one.test/emailAddress=a@b.test/UID=x"; 2];
 
     #[test]
     fn variables_are_those_of_mod_ssl() {
@@ -236,5 +269,9 @@ mod tests {
         assert_eq!(facts.find("SSL_SERVER_S_DN_OU_0").as_deref(), Some("u1"));
         assert_eq!(facts.find("SSL_SERVER_S_DN_XY"), None);
         assert_eq!(facts.pem(), PEM);
+        let legacy =
+            ["SSL_SERVER_S_DN", "SSL_SERVER_I_DN"].map(|name| facts.legacy(name).unwrap_or_default());
+        assert_eq!(legacy, LEGACY);
+        assert_eq!(facts.legacy("SSL_SERVER_S_DN_CN"), None);
     }
 }

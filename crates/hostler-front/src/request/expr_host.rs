@@ -175,9 +175,9 @@ impl<R: Deref<Target = Request>> Host for RequestHost<R> {
     }
 
     fn ssl_variable(&self, name: &str) -> Answer<Option<Cow<'_, [u8]>>> {
-        Answer::Ready(
-            self.request.client.peer.tls.as_ref().and_then(|tls| crate::request::tls_facts::value(tls, name)),
-        )
+        let options = &self.request.resource.dir.ssl.options;
+        let tls = self.request.client.peer.tls.as_ref();
+        Answer::Ready(tls.and_then(|tls| crate::request::tls_facts::value_with(options, tls, name)))
     }
 
     fn request_header(&self, name: &[u8]) -> Option<Cow<'_, [u8]>> {

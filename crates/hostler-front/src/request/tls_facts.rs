@@ -3,6 +3,7 @@
 use crate::request::connection::{ClientCertificate, Tls, Validity};
 use hostler_config::Server;
 use hostler_config::directives::ssl::client::Verify;
+use hostler_config::directives::ssl::{Options, SniPolicy};
 use std::borrow::Cow;
 
 /// The value of a variable; `None`: it has none here.
@@ -36,6 +37,17 @@ pub(crate) fn value<'a>(tls: &'a Tls, name: &str) -> Option<Cow<'a, [u8]>> {
     Some(Cow::Borrowed(text.as_bytes()))
 }
 
+/// The same where these options hold: `SSLOptions +LegacyDNStringFormat` writes whole names as OpenSSL once did.
+pub(crate) fn value_with<'a>(options: &Options, tls: &'a Tls, name: &str) -> Option<Cow<'a, [u8]>> {
+    if options.legacy_names() {
+        let of_client = || tls.client.as_ref()?.facts.legacy(name);
+        if let Some(line) = tls.certificate.legacy(name).or_else(of_client) {
+            return Some(Cow::Owned(line.into_bytes()));
+        }
+    }
+    value(tls, name)
+}
+
 /// `SSL_CLIENT_VERIFY`
 fn verified(tls: &Tls) -> Cow<'_, [u8]> {
     let Some(client) = &tls.client else { return Cow::Borrowed(b"NONE") };
@@ -63,17 +75,26 @@ fn key_size(cipher: &str) -> &'static str {
     if cipher.contains("128") { "128" } else { "256" }
 }
 
-/// Whether a connection shaken hands for one may serve the other: the client got the same certificate and the
-/// same versions, and was asked for the same certificates (SSLVHostSNIPolicy's default).
+/// Whether a connection shaken hands for one may serve the other (SSLVHostSNIPolicy): as a rule where the client got the same
+/// certificate and the same versions, and was asked for the same certificates.
 pub(crate) fn same_settings(one: &Server, other: &Server) -> bool {
     let (one, other) = (&one.conf.ssl, &other.conf.ssl);
+    let same_clients =
+        one.clients == other.clients || !(one.clients.are_asked() || other.clients.are_asked());
+    match one.sni_policy.unwrap_or_default() {
+        SniPolicy::Strict => return false,
+        SniPolicy::AuthOnly => return same_clients,
+        SniPolicy::Insecure => return true,
+        SniPolicy::Secure => {}
+    }
     one.is_on() == other.is_on()
         && one.certificates == other.certificates
         && one.keys == other.keys
         && one.chain == other.chain
-        && one.protocols.unwrap_or_default() == other.protocols.unwrap_or_default()
+        && one.versions() == other.versions()
         && one.ciphers == other.ciphers
-        && (one.clients == other.clients || !(one.clients.are_asked() || other.clients.are_asked()))
+        && one.groups == other.groups
+        && same_clients
 }
 
 #[cfg(test)]

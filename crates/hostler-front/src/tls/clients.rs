@@ -6,6 +6,7 @@
 //! SSLCACertificateFile only help to get there.
 
 use super::certificate::{all_in, certificates};
+use super::ocsp::{Lookup, unknown};
 use crate::request::certificate_facts::CertificateFacts;
 use crate::request::connection::{ClientCertificate, Validity};
 use hashbrown::HashMap;
@@ -48,6 +49,8 @@ pub(super) struct Policy {
     algorithms: WebPkiSupportedAlgorithms,
     /// What certificates have to be good for.
     usage: KeyUsage,
+    /// Who is asked about them.
+    lookup: Option<Lookup>,
 }
 
 impl Policy {
@@ -109,6 +112,7 @@ impl Policy {
             unknown_ok: revocation.unknown_ok,
             algorithms,
             usage,
+            lookup: Lookup::new(&conf.ocsp, content)?,
         })
     }
 
@@ -121,6 +125,27 @@ impl Policy {
             validity: self.validity(client, above, UnixTime::now()),
             any_issuer: self.any_issuer,
         })
+    }
+
+    /// Asks about the certificate of a connection, where that is wanted; what is wrong with it then, for the log.
+    pub(super) async fn look_up(
+        &self,
+        shown: &mut ClientCertificate,
+        chain: Option<&[CertificateDer<'_>]>,
+    ) -> Option<String> {
+        let lookup = self.lookup.as_ref()?;
+        let (client, above) = chain?.split_first()?;
+        let refusal = match shown.validity {
+            Validity::Valid(_) => {
+                let known: Vec<_> = above.iter().chain(&self.intermediates).chain(&self.roots).collect();
+                lookup.chain(client, &known).await.err()?
+            }
+            // Whose certificate it is can't be asked of anybody.
+            Validity::UnknownIssuer if self.any_issuer => unknown("its issuer is not known"),
+            Validity::UnknownIssuer | Validity::Invalid(_) => return None,
+        };
+        shown.validity = Validity::Invalid(refusal.words.to_owned());
+        Some(refusal.why)
     }
 
     /// Why a connection with this certificate must not go on. A resumed session had its certificate verified when it was

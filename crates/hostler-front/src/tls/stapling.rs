@@ -7,11 +7,11 @@
 //!
 //! **Runs as** the front. **Diagnostics**: under `ssl`, when a certificate can't have one, and what a responder has said wrong.
 
-mod ask;
 mod staple;
 
 pub(super) use staple::Staple;
 
+use super::responder;
 use crate::log::{self, Severity};
 use crate::request::thread::Thread;
 use hostler_config::Server;
@@ -58,7 +58,7 @@ async fn keep(
             _ = drain.wait_for(|drains| *drains) => return,
             asked = async {
                 let _turn = turns.acquire().await;
-                ask::ask(&staple, &asker).await
+                responder::ask(staple.at(), staple.question(), staple.patience(), &asker).await
             } => asked,
         };
         let (pause, complaint) = staple.take(asked);

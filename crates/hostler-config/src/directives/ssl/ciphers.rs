@@ -93,6 +93,16 @@ fn none_is_left(list: &str, all: &str) -> String {
 }
 
 fn tls12(list: &str) -> Result<Vec<&'static str>, String> {
+    let chosen = tls12_meant(list);
+    if chosen.is_empty() {
+        let all: Vec<_> = TLS12.iter().map(|suite| suite.names[0]).collect();
+        return Err(none_is_left(list, &all.join(", ")));
+    }
+    Ok(chosen)
+}
+
+/// Those of TLS 1.2 that a list means, which may be none.
+pub(super) fn tls12_meant(list: &str) -> Vec<&'static str> {
     let (mut chosen, mut banned): (Vec<usize>, Vec<usize>) = (Vec::new(), Vec::new());
     for word in words(list).filter(|word| !word.starts_with('@')) {
         let (sign, name) = match word.chars().next() {
@@ -117,11 +127,7 @@ fn tls12(list: &str) -> Result<Vec<&'static str>, String> {
             }
         }
     }
-    if chosen.is_empty() {
-        let all: Vec<_> = TLS12.iter().map(|suite| suite.names[0]).collect();
-        return Err(none_is_left(list, &all.join(", ")));
-    }
-    Ok(chosen.into_iter().map(|at| TLS12[at].names[0]).collect())
+    chosen.into_iter().map(|at| TLS12[at].names[0]).collect()
 }
 
 /// Whether a word, or several with `+` between them, means a suite.

@@ -3,6 +3,7 @@
 //! There is no second handshake here as mod_ssl has it for directories: where a section of a virtual host may want a
 //! certificate, the handshake asks for one, and the section requires it.
 
+use super::ocsp::Ocsp;
 use crate::{Args, Arity, Command, Contexts, Directive, Merge, Overrides, over};
 
 /// `SSLVerifyClient`
@@ -65,6 +66,8 @@ pub struct Clients {
     pub revoked_path: Option<Box<str>>,
     /// SSLCARevocationCheck
     pub revocation: Option<RevocationCheck>,
+    /// What concerns looking them up.
+    pub ocsp: Ocsp,
 }
 
 /// Certificates above the client's where SSLVerifyDepth does not say (mod_ssl's number).
@@ -79,7 +82,7 @@ impl Clients {
 
     /// Files and folders with certificates, as [`Self`] names them.
     pub fn certificates(&self) -> impl Iterator<Item = &str> {
-        [&self.ca_file, &self.ca_path, &self.names_file, &self.names_path]
+        [&self.ca_file, &self.ca_path, &self.names_file, &self.names_path, &self.ocsp.signers]
             .into_iter()
             .filter_map(|p| p.as_deref())
     }
@@ -104,6 +107,7 @@ impl Merge for Clients {
             revoked_file: over(&self.revoked_file, &other.revoked_file),
             revoked_path: over(&self.revoked_path, &other.revoked_path),
             revocation: over(&self.revocation, &other.revocation),
+            ocsp: self.ocsp.merge(&other.ocsp),
         }
     }
 

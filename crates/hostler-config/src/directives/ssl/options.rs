@@ -16,6 +16,11 @@ impl Default for Protocols {
 }
 
 impl Protocols {
+    /// What both have.
+    pub(super) fn both(self, other: Self) -> Self {
+        Self { tls12: self.tls12 & other.tls12, tls13: self.tls13 & other.tls13 }
+    }
+
     /// Reads SSLProtocol. Older versions may be named, and change nothing; at least one of 1.2 and 1.3 must be
     /// left.
     pub(super) fn parse(words: &[String]) -> Result<Self, String> {
@@ -50,6 +55,7 @@ enum Word {
     ExportCertData,
     StrictRequire,
     FakeBasicAuth,
+    LegacyNames,
     Other,
 }
 
@@ -87,6 +93,12 @@ impl Options {
         self.has(Word::StrictRequire)
     }
 
+    /// `LegacyDNStringFormat`: names in certificates are written as OpenSSL once did (`/C=DE/CN=someone`).
+    #[must_use]
+    pub fn legacy_names(&self) -> bool {
+        self.has(Word::LegacyNames)
+    }
+
     fn has(&self, word: Word) -> bool {
         self.added & bit(word) != 0
     }
@@ -114,13 +126,7 @@ impl Options {
                 "strictrequire" => Word::StrictRequire,
                 "fakebasicauth" => Word::FakeBasicAuth,
                 "compatenvvars" | "optrenegotiate" => Word::Other,
-                "legacydnstringformat" if sign == Some('-') => Word::Other,
-                "legacydnstringformat" => {
-                    return Err(
-                        "LegacyDNStringFormat is not possible here: names are written as RFC 2253 has it"
-                            .into(),
-                    );
-                }
+                "legacydnstringformat" => Word::LegacyNames,
                 _ => return Err(format!("there is no option \"{name}\"")),
             };
             match sign {
@@ -181,7 +187,7 @@ mod tests {
         assert!(outer.merge(&options("+StrictRequire")).std_env_vars());
         assert!(!outer.merge(&options("StrictRequire")).std_env_vars());
         assert!(!outer.merge(&options("-StdEnvVars")).std_env_vars());
-        assert!(Options::default().set(&words("+LegacyDNStringFormat")).is_err());
+        assert!(options("+LegacyDNStringFormat").legacy_names() && !outer.legacy_names());
         assert!(Options::default().set(&words("+Nothing")).is_err());
     }
 }

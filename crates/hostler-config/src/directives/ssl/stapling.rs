@@ -137,18 +137,23 @@ pub(super) static DIRECTIVES: &[Directive] = &[
     ),
 ];
 
-fn seconds(name: &str, args: &Args) -> Result<Duration, String> {
+pub(super) fn seconds(name: &str, args: &Args) -> Result<Duration, String> {
     let seconds = args.first().parse::<u32>().map_err(|_| format!("{name}: invalid argument"))?;
     Ok(Duration::from_secs(u64::from(seconds)))
 }
 
 fn responder(command: &mut Command<'_>, args: &Args) -> Result<(), String> {
+    command.server.ssl.stapling.responder = Some(http_url(args)?);
+    Ok(())
+}
+
+/// A URL at which something can be asked by HTTP.
+pub(super) fn http_url(args: &Args) -> Result<Box<str>, String> {
     let url = args.first();
     if !url.get(..7).is_some_and(|scheme| scheme.eq_ignore_ascii_case("http://")) {
         return Err(format!("\"{url}\" is no URL of a responder: it begins with http://"));
     }
-    command.server.ssl.stapling.responder = Some(url.into());
-    Ok(())
+    Ok(url.into())
 }
 
 #[cfg(test)]

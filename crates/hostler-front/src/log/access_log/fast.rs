@@ -13,6 +13,7 @@ use hostler_config::Server;
 use hostler_config::directives::log_config::{
     AddressOf, Condition, ConnectionStatus, Count, LogRecord, NamedSource, PortOf, Text, Which, Zone,
 };
+use hostler_config::directives::ssl::Options;
 use hostler_http1::head::{HTTP_10, Head};
 use std::borrow::Cow;
 use std::net::IpAddr;
@@ -28,6 +29,7 @@ pub(crate) struct Facts {
     env: Table,
     notes: Table,
     headers_out: Table,
+    ssl: Options,
 }
 
 impl Facts {
@@ -52,6 +54,7 @@ impl Facts {
             env: request.env.clone(),
             notes: request.notes.clone(),
             headers_out,
+            ssl: request.resource.dir.ssl.options.clone(),
         })
     }
 }
@@ -158,7 +161,7 @@ impl LogRecord for Line<'_> {
             NamedSource::RequestTrailer | NamedSource::ResponseTrailer => None,
             NamedSource::Env => facts.env.find(name).map(|v| Cow::Borrowed(&**v)),
             NamedSource::Note => facts.notes.find(name).map(|v| Cow::Borrowed(&**v)),
-            NamedSource::Ssl => record::ssl(self.record.peer, name),
+            NamedSource::Ssl => record::ssl(self.record.peer, &facts.ssl, name),
         }
     }
 

@@ -7,12 +7,14 @@ use super::{Outcome, clock};
 use crate::request::Request;
 use crate::request::connection::Peer;
 use crate::request::id;
+use crate::request::tls_facts;
 use crate::request::variables;
 use crate::values::table::Table;
 use hostler_config::Server;
 use hostler_config::directives::log_config::{
     AddressOf, ConnectionStatus, Count, LogRecord, NamedSource, PortOf, Text, Which, Zone,
 };
+use hostler_config::directives::ssl::Options;
 use std::borrow::Cow;
 use std::cell::OnceCell;
 use std::io::Write as _;
@@ -118,8 +120,8 @@ pub(super) fn canonical_port(server: &Server, peer: &Peer) -> u16 {
 }
 
 /// `%{name}x`
-pub(super) fn ssl<'a>(peer: &'a Peer, name: &[u8]) -> Option<Cow<'a, [u8]>> {
-    crate::request::tls_facts::value(peer.tls.as_ref()?, std::str::from_utf8(name).ok()?)
+pub(super) fn ssl<'a>(peer: &'a Peer, options: &Options, name: &[u8]) -> Option<Cow<'a, [u8]>> {
+    tls_facts::value_with(options, peer.tls.as_ref()?, std::str::from_utf8(name).ok()?)
 }
 
 /// `%k`. Quirk(apache): a request that is the connection's last doesn't count itself.
@@ -186,7 +188,7 @@ impl LogRecord for Record<'_> {
             NamedSource::RequestTrailer | NamedSource::ResponseTrailer => None,
             NamedSource::Env => request.env.find(name).map(|v| Cow::Borrowed(&**v)),
             NamedSource::Note => request.notes.find(name).map(|v| Cow::Borrowed(&**v)),
-            NamedSource::Ssl => ssl(self.peer(), name),
+            NamedSource::Ssl => ssl(self.peer(), &request.resource.dir.ssl.options, name),
         }
     }
 

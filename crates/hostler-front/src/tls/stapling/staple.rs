@@ -1,19 +1,16 @@
 //! One certificate that is stapled: what is asked of whom, and what is handed out now.
 
-use super::ask::Responder;
+use crate::tls::responder::{self, Responder};
 use hostler_config::directives::ssl::stapling::Stapling;
 use hostler_ocsp::{Answer, CertId, Status, TRY_LATER, Verdict};
-use ring::digest::{SHA1_FOR_LEGACY_USE_ONLY, digest};
 use rustls::sign::CertifiedKey;
 use rustls_pki_types::CertificateDer;
 use std::fmt;
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio::sync::watch;
-use x509_parser::prelude::{FromDer, GeneralName, ParsedExtension, X509Certificate};
+use x509_parser::prelude::{FromDer, X509Certificate};
 
-/// `id-ad-ocsp` (RFC 5280 §4.2.2.1)
-const RESPONDER: &str = "1.3.6.1.5.5.7.48.1";
 /// A responder is not asked more often than this.
 const LEAST: Duration = Duration::from_secs(1);
 
@@ -58,7 +55,8 @@ impl Staple {
         let responder = match settings.responder.as_deref() {
             Some(url) => Responder::parse(url)?,
             None => Responder::parse(
-                named(&parsed).ok_or("it names no responder, and there is no SSLStaplingForceURL")?,
+                responder::named(&parsed)
+                    .ok_or("it names no responder, and there is no SSLStaplingForceURL")?,
             )?,
         };
         Ok(Self {
@@ -98,7 +96,7 @@ impl Staple {
     }
 
     pub(super) fn question(&self) -> Vec<u8> {
-        self.about.question()
+        self.about.question(None)
     }
 
     /// Takes what the responder has said: after which time it is to be asked again, and what was wrong with it.
@@ -138,17 +136,14 @@ impl Staple {
     }
 
     fn complaint(&self, verdict: Verdict, now: i64) -> Option<String> {
-        let skew = whole(self.settings.skew());
-        let is_old = self.settings.most_age.is_some_and(|most| verdict.this_update < now - whole(most));
-        let is_over = verdict.next_update.is_some_and(|next| next < now - skew || next < verdict.this_update);
+        let settings = &self.settings;
         match verdict.status {
             Status::Revoked => Some("it says that the certificate is revoked".to_owned()),
             Status::Unknown => Some("it does not know the certificate".to_owned()),
-            Status::Good if verdict.this_update > now + skew => {
-                Some("its answer is of the future".to_owned())
+            Status::Good => {
+                let outdated = verdict.outdated(now, whole(settings.skew()), settings.most_age.map(whole));
+                outdated.map(str::to_owned)
             }
-            Status::Good if is_old || is_over => Some("its answer is out of date".to_owned()),
-            Status::Good => None,
         }
     }
 
@@ -169,43 +164,18 @@ impl Staple {
     }
 }
 
-/// The responder that the certificate names.
-fn named<'a>(certificate: &X509Certificate<'a>) -> Option<&'a str> {
-    let mut extensions = certificate.extensions().iter();
-    extensions.find_map(|extension| match extension.parsed_extension() {
-        ParsedExtension::AuthorityInfoAccess(access) => {
-            access.accessdescs.iter().find_map(|description| match description.access_location {
-                GeneralName::URI(url) if description.access_method.to_id_string() == RESPONDER => Some(url),
-                _ => None,
-            })
-        }
-        _ => None,
-    })
-}
-
 fn about<'a>(
     certificate: &X509Certificate<'_>,
     known: impl Iterator<Item = &'a CertificateDer<'a>>,
 ) -> Result<CertId, String> {
-    let is_self_signed = certificate.subject().as_raw() == certificate.issuer().as_raw();
-    let hash = |bytes: &[u8]| {
-        let mut out = [0; 20];
-        out.copy_from_slice(digest(&SHA1_FOR_LEGACY_USE_ONLY, bytes).as_ref());
-        out
-    };
-    let id = |issuer: &X509Certificate<'_>| CertId {
-        issuer_name: hash(certificate.issuer().as_raw()),
-        issuer_key: hash(&issuer.public_key().subject_public_key.data),
-        serial: certificate.raw_serial().to_vec(),
-    };
-    if is_self_signed {
-        return Ok(id(certificate));
+    if certificate.subject().as_raw() == certificate.issuer().as_raw() {
+        return Ok(responder::id(certificate, certificate));
     }
     for candidate in known {
         if let Ok((_, issuer)) = X509Certificate::from_der(candidate)
             && issuer.subject().as_raw() == certificate.issuer().as_raw()
         {
-            return Ok(id(&issuer));
+            return Ok(responder::id(certificate, &issuer));
         }
     }
     Err("its issuer's certificate is not behind it, nor in SSLCertificateChainFile or SSLCACertificateFile"

@@ -1,22 +1,27 @@
-//! Asking a responder: one HTTP request on a connection of its own (RFC 6960 appendix A).
+//! Responders of the Online Certificate Status Protocol: where a certificate says that one is, how it is meant there, and asking: one
+//! HTTP request on a connection of its own (RFC 6960 appendix A).
 
-use super::Staple;
 use bytes::Bytes;
 use hostler_gateway::backend::http::{Event, RequestFacts, Sending};
 use hostler_gateway::lookup::{self, Asker};
 use hostler_gateway::upstream::{Connection, Exchange, Request, in_turn};
 use hostler_http1::answer::Limits;
-use hostler_ocsp::{ANSWER_TYPE, QUESTION_TYPE};
+use hostler_ocsp::{ANSWER_TYPE, CertId, QUESTION_TYPE};
+use ring::digest::{SHA1_FOR_LEGACY_USE_ONLY, digest};
 use std::future::poll_fn;
 use std::time::Duration;
 use tokio::net::TcpStream;
+use x509_parser::prelude::{GeneralName, ParsedExtension, X509Certificate};
+
+/// `id-ad-ocsp` (RFC 5280 §4.2.2.1)
+const RESPONDER: &str = "1.3.6.1.5.5.7.48.1";
 
 /// Longest answer, in bytes.
 const LONGEST: usize = 64 << 10;
 
 /// Where a responder is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::tls) struct Responder {
+pub(super) struct Responder {
     /// Without brackets.
     host: String,
     port: u16,
@@ -40,19 +45,61 @@ impl Responder {
         })
     }
 
+    /// The same, asked through a proxy.
+    pub(super) fn through(&self, proxy: &Self) -> Self {
+        Self {
+            host: proxy.host.clone(),
+            port: proxy.port,
+            authority: self.authority.clone(),
+            path: self.url(),
+        }
+    }
+
     /// Its URL.
     pub(super) fn url(&self) -> String {
         format!("http://{}{}", self.authority, self.path)
     }
 }
 
+/// The responder that a certificate names.
+pub(super) fn named<'a>(certificate: &X509Certificate<'a>) -> Option<&'a str> {
+    let mut extensions = certificate.extensions().iter();
+    extensions.find_map(|extension| match extension.parsed_extension() {
+        ParsedExtension::AuthorityInfoAccess(access) => {
+            access.accessdescs.iter().find_map(|description| match description.access_location {
+                GeneralName::URI(url) if description.access_method.to_id_string() == RESPONDER => Some(url),
+                _ => None,
+            })
+        }
+        _ => None,
+    })
+}
+
+/// How a certificate is meant in questions.
+pub(super) fn id(certificate: &X509Certificate<'_>, issuer: &X509Certificate<'_>) -> CertId {
+    let hash = |bytes: &[u8]| {
+        let mut out = [0; 20];
+        out.copy_from_slice(digest(&SHA1_FOR_LEGACY_USE_ONLY, bytes).as_ref());
+        out
+    };
+    CertId {
+        issuer_name: hash(certificate.issuer().as_raw()),
+        issuer_key: hash(&issuer.public_key().subject_public_key.data),
+        serial: certificate.raw_serial().to_vec(),
+    }
+}
+
 /// What the responder says.
 ///
 /// # Errors
-/// Why it says nothing.
-pub(super) async fn ask(staple: &Staple, asker: &Asker) -> Result<Vec<u8>, String> {
-    let limit = staple.patience();
-    let answered = tokio::time::timeout(limit, exchange(staple.at(), asker, staple.question(), limit)).await;
+/// Why it says nothing within this time.
+pub(super) async fn ask(
+    responder: &Responder,
+    question: Vec<u8>,
+    limit: Duration,
+    asker: &Asker,
+) -> Result<Vec<u8>, String> {
+    let answered = tokio::time::timeout(limit, exchange(responder, asker, question, limit)).await;
     answered.unwrap_or_else(|_| Err(format!("no answer within {limit:?}")))
 }
 
@@ -128,6 +175,9 @@ mod tests {
         let responder = Responder::parse("http://[::1]:8080").unwrap();
         assert_eq!((responder.host.as_str(), responder.port, responder.path.as_str()), ("::1", 8080, "/"));
         assert_eq!(responder.url(), "http://[::1]:8080/");
+        let through = Responder::parse("http://ocsp.test/a").unwrap().through(&responder);
+        assert_eq!((through.host.as_str(), through.port), ("::1", 8080));
+        assert_eq!((through.authority.as_str(), through.path.as_str()), ("ocsp.test", "http://ocsp.test/a"));
         for broken in ["https://a/", "ldap://x", "/a", "http://", "http://a b/"] {
             assert!(Responder::parse(broken).is_err(), "{broken}");
         }
