@@ -57,7 +57,7 @@ print <<'EOT';
 | `$r->push_handlers`, `$r->set_handlers` | run for answers of every kind; for connections they die. In a part of a page that is being written (`include virtual`) a function pushed for a later phase cannot be asked any more: that part is an error (500). `PerlLogHandler` pushed for an answer that is not Perl's runs before that is sent. |
 | `$r->read` | works in every phase; what is read before the response is gone for later ones, for CGI programs too. |
 | `$s->add_config`, `Apache->httpd_conf` | build configuration in `<Perl>` sections and in files while they are loaded (docs/moving-from-mod_perl.md); elsewhere they die: the front has read the configuration before. |
-| `$s->push_handlers`, `$s->set_handlers` | `PerlChildInitHandler` and `PerlChildExitHandler`, at startup; another phase dies: the configuration says which phases a worker is asked for. |
+| `$s->push_handlers`, `$s->set_handlers` | while something is loaded: handlers of requests become lines of the configuration, behind those that it has, so that nothing is taken away; later they die. |
 | `$r->dir_config($name, $value)` | is true for this request only. |
 | `$s->server_admin($text)`, `server_hostname`, `port`, `loglevel`, `timeout`, `$s->dir_config($name, $value)` | set what Perl in this process sees; what the front does by them stays. |
 | `$r->per_dir_config`, `$r->request_config` | objects to pass on; there is nothing in them. |

@@ -4,7 +4,7 @@
 //!
 //! **Runs as** the site's user, in `hostler-perl configure`.
 
-use hostler_perl_frames::configure::Shown;
+use hostler_perl_frames::configure::{Shown, pushes_to_server};
 use hostler_perl_frames::{Preload, PreloadKind};
 use std::collections::{HashSet, VecDeque};
 use std::fs::{File, OpenOptions};
@@ -66,7 +66,7 @@ impl Look {
     }
 
     fn line(&mut self, line: &str) {
-        self.shown.adds |= line.contains("httpd_conf") || adds_to_server(line);
+        self.shown.adds |= line.contains("httpd_conf") || adds_to_server(line) || pushes_to_server(line);
         self.shown.fills |= line.contains("ReadConfig::");
         let names = |classes: &[&str]| classes.iter().any(|class| line.contains(class));
         self.shown.first |= names(&["Apache->", "use Apache ", "Apache::Constants", "Apache::Registry"]);
@@ -221,6 +221,10 @@ mod tests {
                 ("lib/My/Base.pm", "sub f { shift->server->add_config(@_) }\n1;\n"),
                 ("by_file.pl", "require 'adds.pl';\n"),
                 ("elsewhere.pl", "use strict;\nuse lib '/none', 'LIB';\nuse Far;\n"),
+                (
+                    "pushes.pl",
+                    "Apache2::ServerUtil->server->push_handlers(\n    PerlFixupHandler => \\&f);\n1;",
+                ),
                 ("request.pl", "sub handler { my $r = shift; $r->add_config(['AuthName x']); }\n1;\n"),
                 ("pod.pl", "1;\n\n=head1 X\n\n  $s->add_config\n\n=cut\n\n1;\n__END__\nadd_config\n"),
                 ("round.pl", "require 'round.pl'; use Round; do 'round.pl';\n"),
@@ -240,6 +244,7 @@ mod tests {
             ("through.pl", true),
             ("by_file.pl", true),
             ("elsewhere.pl", true),
+            ("pushes.pl", true),
             ("request.pl", false),
             ("pod.pl", false),
             ("round.pl", false),

@@ -325,7 +325,7 @@ impl Reader {
             }
             lower => {
                 if !self.htaccess {
-                    self.note_for_perl(lower, args)?;
+                    self.note_for_perl(lower, args, at)?;
                 }
                 match lower {
                     "remoteiptrustedproxy" | "remoteipinternalproxy" | "remoteipproxyprotocolexceptions" => {

@@ -47,6 +47,8 @@ const ALLOWED: &[&str] = &[
     "LimitRequestFieldSize",
     "LimitInternalRecursion",
     "MergeSlashes",
+    // Code that code adds is run by the same process.
+    "Perl",
     "PerlModule",
     "PerlRequire",
     "PerlPostConfigRequire",
@@ -131,7 +133,6 @@ mod tests {
             "PassEnv",
             "PerlPassEnv",
             "IfFile",
-            "Perl",
             "PerlSwitches",
             "HostlerSiteMemory",
             "HostlerSiteTasks",

@@ -37,8 +37,10 @@ pub(super) struct Perl {
     text_marks: Marks,
     /// Everything that is loaded before requests, in its order.
     seen: Vec<Seen>,
-    /// How much of it each interpreter has run.
-    run: HashMap<RunAs, usize>,
+    /// What of it each interpreter has run.
+    run: HashMap<RunAs, HashSet<usize>>,
+    /// Something has been read that starts mod_perl's interpreter: what stands behind it is loaded in its order.
+    has_started: bool,
     /// Where configuration was made: from here on it is settled who runs sections.
     settled: HashSet<Option<Origin>>,
     /// Directories of modules that files have named (`use lib`).
@@ -60,6 +62,17 @@ struct Seen {
     /// The directive.
     at: Origin,
     preload: Preload,
+    /// When it is loaded.
+    turn: Turn,
+}
+
+/// mod_perl loads files of `PerlRequire` and then modules of `PerlModule` when its interpreter is started, and all that follows in the
+/// order of the lines.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Turn {
+    File,
+    Module,
+    AsItComes,
 }
 
 impl Perl {
@@ -100,7 +113,7 @@ impl Reader {
     }
 
     /// Notes a directive that sections depend on.
-    pub(super) fn note_for_perl(&mut self, lower: &str, args: &str) -> Result<(), String> {
+    pub(super) fn note_for_perl(&mut self, lower: &str, args: &str, at: Origin) -> Result<(), String> {
         let identity = matches!(lower, "user" | "group" | "assignuserid");
         if identity && self.perl.settled.contains(&self.host) {
             return Err(
@@ -119,7 +132,7 @@ impl Reader {
             "group" => self.perl.group = words.next(),
             "assignuserid" => self.perl.assigned = Some(RunAs { user: words.next(), group: words.next() }),
             "perlapiversion" => self.perl.version = words.next().and_then(|word| word.parse().ok()),
-            "perlswitches" => self.perl.switches.extend(words),
+            "perlswitches" => self.switched(words.collect(), at),
             "perladdauthnprovider" | "perladdauthzprovider" => {
                 if let (Some(decides), Some(name), Some(function)) =
                     (providers::decides(lower), words.next(), words.next())
@@ -171,6 +184,7 @@ impl Reader {
             "perlpostconfigrequire" => PreloadKind::LateFile,
             _ => return,
         };
+        self.perl.has_started |= matches!(lower, "perlloadmodule" | "perlconfigrequire");
         for word in words(args) {
             let shown = self.see(kind, word, at);
             let extends = lower == "perlloadmodule";
@@ -202,9 +216,25 @@ impl Reader {
     }
 
     fn push_seen(&mut self, kind: PreloadKind, text: String, at: Origin) {
+        let turn = match kind {
+            PreloadKind::LateFile => Turn::AsItComes,
+            _ if self.perl.has_started => Turn::AsItComes,
+            PreloadKind::Module => Turn::Module,
+            _ => Turn::File,
+        };
         let origin = format!("{}:{}", self.file_name(at), at.line);
         let preload = Preload { kind, text, origin, configured: false };
-        self.perl.seen.push(Seen { host: self.host, at, preload });
+        self.perl.seen.push(Seen { host: self.host, at, preload, turn });
+    }
+
+    /// `PerlSwitches`: interpreters that run already look into further directories from now on.
+    fn switched(&mut self, switches: Vec<String>, at: Origin) {
+        if !self.perl.run.is_empty() {
+            for place in include_switches(&switches).iter().rev() {
+                self.push_seen(PreloadKind::Code, format!("unshift @INC, {};\n", quoted(place)), at);
+            }
+        }
+        self.perl.switches.extend(switches);
     }
 
     /// Notes what is to be loaded, and looks at it.
@@ -254,6 +284,7 @@ impl Reader {
         out.push(node);
         // Where it may not stand, or not so, is told when the tree is carried out.
         let Some(code) = code.filter(|_| is_plain && !self.htaccess) else { return };
+        self.perl.has_started = true;
         let word = builds_configuration(&code, is_directive);
         self.perl.marks = self.perl.marks | of_code(&code);
         let shown = self.see(PreloadKind::Code, code, at);
@@ -280,17 +311,32 @@ impl Reader {
         self.perl.assigned.clone().unwrap_or_else(main)
     }
 
-    /// Runs all that was seen and is not yet run; the last of it is the section. `None`: there is nobody to run it.
+    /// What is to be run now, in its order: what was seen and is not yet run, up to the last, which is what is asked for. A file whose
+    /// turn is before the modules' does not wait for them.
+    fn due(&self, run_as: &RunAs) -> Vec<usize> {
+        let (seen, done) = (&self.perl.seen, self.perl.run.get(run_as));
+        let last = seen.last().map_or(Turn::AsItComes, |last| last.turn);
+        let is_due = |(index, seen): &(usize, &Seen)| {
+            let of_here = seen.host.is_none() || seen.host == self.host;
+            of_here && seen.turn <= last && !done.is_some_and(|done| done.contains(index))
+        };
+        let mut due: Vec<_> = seen.iter().enumerate().filter(is_due).collect();
+        due.sort_by_key(|(_, seen)| seen.turn);
+        due.into_iter().map(|(index, _)| index).collect()
+    }
+
+    /// Runs what is due; the last of it is the section. `None`: there is nobody to run it.
     fn run_sections(&mut self, run_as: &RunAs) -> Result<Option<Output>, String> {
         let Some(mut runner) = self.perl.runner.take() else { return Ok(None) };
-        let done = self.perl.run.insert(run_as.clone(), self.perl.seen.len()).unwrap_or_default();
+        let due = self.due(run_as);
+        self.perl.run.entry(run_as.clone()).or_default().extend(&due);
         self.perl.settled.insert(self.host);
         if self.perl.assigned.is_none() {
             self.perl.settled.insert(None);
         }
-        let of_here = |seen: &&Seen| seen.host.is_none() || seen.host == self.host;
         let (mut made, mut said) = (Ok(Output::default()), Vec::new());
-        for (index, seen) in self.perl.seen.iter().enumerate().skip(done).filter(|(_, seen)| of_here(seen)) {
+        for index in due {
+            let seen = &self.perl.seen[index];
             made = runner.run(&self.asked(run_as, seen));
             if index + 1 == self.perl.seen.len() {
                 break;

@@ -87,7 +87,8 @@ impl Survey {
     }
 }
 
-/// Lines with directives and the beginnings of sections: number, name, arguments.
+/// Lines with directives and the beginnings of sections: number, name, arguments. Code in `<Perl>` and documentation between lines are
+/// none.
 fn directives(text: &str) -> Vec<(usize, String, String)> {
     let mut all = Vec::new();
     let mut lines = text.lines().enumerate();
@@ -100,6 +101,18 @@ fn directives(text: &str) -> Vec<(usize, String, String)> {
             whole.push_str(more.trim_end());
         }
         let line = whole.trim_start();
+        let first = line.split(|c: char| c.is_whitespace() || c == '>').next().unwrap_or_default();
+        match first.to_ascii_lowercase().as_str() {
+            "<perl" => {
+                drop(lines.find(|(_, line)| line.trim_start().to_ascii_lowercase().starts_with("</perl")))
+            }
+            "=pod" | "=back" => drop(lines.find(|(_, line)| ends_documentation(line))),
+            "__end__" => break,
+            _ => {}
+        }
+        if first.starts_with('=') {
+            continue;
+        }
         if line.is_empty() || line.starts_with('#') || line.starts_with("</") {
             continue;
         }
@@ -109,6 +122,13 @@ fn directives(text: &str) -> Vec<(usize, String, String)> {
         all.push((number + 1, name.to_owned(), args.trim().to_owned()));
     }
     all
+}
+
+/// `=cut`, or the `=over` behind which mod_perl reads on.
+fn ends_documentation(line: &str) -> bool {
+    let line = line.trim_start();
+    line.starts_with("=cut")
+        || line.starts_with("=over") && (line.contains("apache") || line.contains("httpd"))
 }
 
 /// What becomes of a directive with these arguments.
@@ -175,6 +195,17 @@ mod tests {
         assert_eq!(told, [("AuthLDAPURL", 3, 2, "one:2"), ("NoSuch", 1, 1, "one:6")]);
         assert!(matches!(lacking[0].standing, Standing::Refused(_)) && !lacking[0].advice.is_empty());
         assert_eq!(lacking[1].standing, Standing::Unknown);
+    }
+
+    #[test]
+    fn code_and_documentation_are_no_directives() {
+        install();
+        let text = "<Perl >\nNoSuch 1;\n</Perl>\nOptions None\n=pod\nNoSuch 2\n=over apache\nAlias /a /b\n=back\nNoSuch 3\n\
+                    =cut\n<Perl>\n}\n</Perl>\nServerName x\n__END__\nNoSuch 4\n";
+        let mut survey = Survey::default();
+        survey.add("one", text.as_bytes());
+        assert_eq!(survey.counted(), (5, 1));
+        assert!(survey.lacking().is_empty());
     }
 
     #[test]

@@ -51,7 +51,7 @@ pub enum ToConfigure {
 /// What the text of something that is to be loaded shows, with that of the tenant's own modules that it loads.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Shown {
-    /// It calls `add_config` or `httpd_conf`.
+    /// It calls `add_config` or `httpd_conf`, or pushes handlers to a server.
     pub adds: bool,
     /// It sets variables of `Apache2::ReadConfig`, which count at the end of the next section.
     pub fills: bool,
@@ -61,6 +61,20 @@ pub struct Shown {
     pub second: bool,
     /// Directories in which modules are looked for from now on (`use lib`).
     pub places: Vec<String>,
+}
+
+/// Whether a line of code pushes handlers to a server, which makes directives of them. `$r->push_handlers` is the request's own, and
+/// what workers begin and end with is no directive's.
+#[must_use]
+pub fn pushes_to_server(line: &str) -> bool {
+    let is_of_server = |(at, _): (usize, &str)| {
+        let before = line[..at].trim_end().strip_suffix("->").unwrap_or_default();
+        let before = before.trim_end().trim_end_matches("()");
+        let word = before.rsplit(|c: char| !c.is_ascii_alphanumeric() && c != '_').next();
+        matches!(word, Some("server" | "s" | "srv" | "serv"))
+    };
+    let calls = ["push_handlers", "set_handlers"];
+    !line.contains("PerlChild") && calls.into_iter().any(|call| line.match_indices(call).any(is_of_server))
 }
 
 /// From the process.
@@ -219,6 +233,27 @@ mod tests {
         let mut out = Vec::new();
         encode(&mut out);
         out.split_off(frame::HEAD)
+    }
+
+    #[test]
+    fn handlers_of_servers_are_told_from_those_of_requests() {
+        for line in [
+            "Apache2::ServerUtil->server->push_handlers(",
+            "$s->push_handlers(PerlFixupHandler => 'A');",
+            "    $s -> set_handlers(PerlTransHandler => \\&trans);",
+            "Apache2::PerlSections->server()->push_handlers(PerlAccessHandler => sub { 0 });",
+        ] {
+            assert!(pushes_to_server(line), "{line}");
+        }
+        for line in [
+            "$r->push_handlers(PerlFixupHandler => 'A');",
+            "$s->push_handlers(PerlChildInitHandler => 'A');",
+            "push_handlers($s)",
+            "$pools->push_handlers",
+            "# handlers of the server",
+        ] {
+            assert!(!pushes_to_server(line), "{line}");
+        }
     }
 
     #[test]

@@ -62,27 +62,54 @@ package Apache2::ServerRec;
 # What programs have registered for each worker's beginning and end, by directive: the engine looks here.
 our %handlers;
 
-# Which phases of requests a worker is asked for says the configuration.
-sub _registrable {
-    my $name = shift;
-    return 1 if $name =~ /\APerlChild(?:Init|Exit)Handler\z/;
+# Whether handlers are the configuration's: which phases of requests a worker is asked for is said there. What is pushed while
+# something is loaded was made directives of when the configuration was read (Hostler::Configure); all that is left to do
+# is to have the functions under their names.
+sub _is_of_configuration {
+    my ($name, @handlers) = @_;
+    return if $name =~ /\APerlChild(?:Init|Exit)Handler\z/;
+    if ($Hostler::configured && !Hostler::Request::current()) {
+        _named($_) for @handlers;
+        return 1;
+    }
     require Carp;
-    Carp::croak("$name cannot be added for all requests while programs are loaded: write it into the configuration, or "
-            . 'use $r->push_handlers: see docs/perl-calls.md');
+    Carp::croak("$name cannot be added for all requests any more: the configuration was read before. Write it there, use "
+            . '$r->push_handlers, or write a comment with the word add_config into the file that calls this: see docs/perl-calls.md');
+}
+
+# A handler's name in the configuration. A function without a name gets one by the place where it stands, the same each time that it
+# is loaded.
+my %anonymous;
+
+sub _named {
+    my $handler = shift;
+    return $handler if ref $handler ne 'CODE';
+    require B;
+    no strict 'refs';
+    my $function = B::svref_2object($handler);
+    my ($stash, $own) = ($function->GV->STASH->NAME, $function->GV->NAME);
+    return "$stash\::$own" if $own ne '__ANON__' && defined &{"$stash\::$own"};
+    my $start = $function->START;
+    my $place = join '_', $function->FILE, $start->can('line') ? $start->line : 0;
+    $place =~ s/\W/_/g;
+    my $name = join '_', "Hostler::Pushed::at_$place", ++$anonymous{$place};
+    *{$name} = $handler;
+    return $name;
 }
 
 sub push_handlers {
     my ($s, $name, $given) = @_;
-    _registrable($name);
-    my $package = caller;
-    push @{ $handlers{$name} }, Apache2::RequestRec::_given($given, $package);
+    my @handlers = Apache2::RequestRec::_given($given, scalar caller);
+    return 1 if _is_of_configuration($name, @handlers);
+    push @{ $handlers{$name} }, @handlers;
     return 1;
 }
 
 sub set_handlers {
     my ($s, $name, $given) = @_;
-    _registrable($name);
-    $handlers{$name} = [ Apache2::RequestRec::_given($given, scalar caller) ];
+    my @handlers = Apache2::RequestRec::_given($given, scalar caller);
+    return 1 if _is_of_configuration($name, @handlers);
+    $handlers{$name} = [@handlers];
     return 1;
 }
 

@@ -175,10 +175,28 @@ sub _add {
     return;
 }
 
+# Handlers that a program pushes to the server: directives, in a virtual host's section the virtual host's.
+sub _push {
+    my ($s, $name, $given) = @_;
+    my @handlers = Apache2::RequestRec::_given($given, scalar caller);
+    push @{ $Apache2::ServerRec::handlers{$name} }, @handlers;
+    return 1 if $name =~ /\APerlChild(?:Init|Exit)Handler\z/;
+    require Carp;
+    Carp::croak("$name can be pushed to the server only while something is loaded") if $in_host < 0;
+    for my $handler (map { Apache2::ServerRec::_named($_) } @handlers) {
+        Carp::croak("a handler of $name contains the end of a line") if $handler =~ /[\n\0]/;
+        my $word = $handler =~ s/(["\\])/\\$1/gr;
+        _line(qq($name "$word"));
+    }
+    return 1;
+}
+
 {
     no warnings qw(redefine once);
-    *Apache2::ServerRec::add_config = sub { my $s = shift; return _add(@_) };
-    *Apache::httpd_conf             = sub { my $class = shift; return _add(@_) };
+    *Apache2::ServerRec::add_config    = sub { my $s = shift; return _add(@_) };
+    *Apache2::ServerRec::push_handlers = \&_push;
+    *Apache2::ServerRec::set_handlers  = \&_push;
+    *Apache::httpd_conf                = sub { my $class = shift; return _add(@_) };
 }
 
 $SIG{__WARN__} = sub { $warnings .= $_[0] if length $warnings < 10_000; return };

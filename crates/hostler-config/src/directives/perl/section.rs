@@ -5,6 +5,7 @@
 use super::load;
 use crate::{Args, Command, Node};
 use hostler_perl_frames::PreloadKind;
+use hostler_perl_frames::configure::pushes_to_server;
 
 /// `<Perl>`
 pub(super) fn open(cmd: &mut Command<'_>, args: &Args, nodes: &[Node]) -> Result<(), String> {
@@ -47,6 +48,9 @@ pub(crate) fn builds_configuration(code: &str, is_directive: fn(&str) -> bool) -
         let line = without_comment(line);
         if let Some(call) = CALLS.iter().find(|call| line.contains(**call)) {
             return Some((number, (*call).to_owned()));
+        }
+        if pushes_to_server(line) {
+            return Some((number, "push_handlers".to_owned()));
         }
         own_package &= !names(line).any(|(_, name)| name == "package");
         let builds = |(sigil, name): &(char, &str)| {
@@ -118,6 +122,7 @@ mod tests {
             ("package X;\n$Directory{'/'} = {};", Some((2, "$Directory"))),
             ("Apache2::ServerUtil->server->add_config(['A']);", Some((1, "add_config"))),
             ("$PerlConfig = 'Alias /a /b';", Some((1, "PerlConfig"))),
+            ("my $s = X->server;\n$s->push_handlers(PerlFixupHandler => 'A');", Some((2, "push_handlers"))),
             ("package X;\nour $Options = 1; sub f { $Options }", None),
             ("use lib '/x'; use Foo::Bar ();\n# %Location\n1;", None),
             ("my $Include = 1; print $Include;", None),
