@@ -11,6 +11,7 @@ pub(crate) mod report;
 use crate::hook::registry::{Handler, Module};
 use crate::io::body::Body;
 use crate::log::{self, Severity};
+use crate::module::core::options;
 use crate::request::Request;
 use crate::request::counters::{self, Totals};
 use crate::request::flow::Halt;
@@ -23,6 +24,7 @@ use hostler_config::directives::proxy::StatusLine;
 use hostler_gateway::pool::{Status, WorkerState};
 use hostler_gateway::supervisor::exec::Figures;
 use hostler_gateway::upstream::Balancer;
+use hostler_sys::time::{Zone, strftime};
 use hostler_wire::report::Limits;
 use memchr::memmem;
 use std::sync::Arc;
@@ -52,16 +54,30 @@ pub(crate) static MODULE: Module = Module {
 /// Places that the scoreboard shows at least; more when there are more workers.
 const PLACES: usize = 64;
 
+/// How workers are listed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Lists {
+    Tables,
+    /// `?notable`: for browsers without tables.
+    Lines,
+}
+
 /// All that is shown, gathered at once.
 struct Snapshot {
     product: String,
     server_name: String,
+    /// The address that the request came to.
+    local: String,
+    /// When this program was made.
+    built: String,
     now: SystemTime,
     uptime: Duration,
     load: [String; 3],
     /// Processor time of this process, user and system, in seconds.
     processor: (f64, f64),
     connections: usize,
+    /// Counted from 1.
+    generation: u32,
     sites: Vec<Site>,
     pools: Vec<Status>,
     /// Servers that share work, where `ProxyStatus` shows them.
@@ -92,11 +108,14 @@ impl Snapshot {
             product: settings::product(&request.server).to_owned(),
             server_name: String::from_utf8_lossy(&crate::request::variables::server_name(request))
                 .into_owned(),
+            local: request.client.peer.local.ip().to_string(),
+            built: built(),
             now: SystemTime::now(),
             uptime: shared.started.elapsed(),
             load: std::array::from_fn(|_| load.next().unwrap_or_default()),
             processor: processor_time(),
             connections: shared.connections.load(Ordering::Relaxed),
+            generation: shared.generation.load(Ordering::Relaxed).max(1),
             sites: shared.site_names.iter().enumerate().map(site).collect(),
             pools: [shared.of::<Engines>().statuses(), shared.of::<Sockets>().statuses()].concat(),
             balancers: balancers(request),
@@ -148,7 +167,11 @@ fn key(state: WorkerState) -> char {
 
 /// The page, or with `?auto` the text for machines.
 pub(crate) fn handle(request: &mut Request) -> Result<Body, Halt> {
-    check(request)?;
+    if &*request.target.method == b"OPTIONS" {
+        return options::handle(request);
+    }
+    // mod_status leaves other methods to the handler of files, which finds none.
+    check(request, 404)?;
     let snapshot = Snapshot::of(request);
     let query = request.target.args.clone().unwrap_or_default();
     if let Some(seconds) = refresh(&query) {
@@ -157,21 +180,22 @@ pub(crate) fn handle(request: &mut Request) -> Result<Body, Halt> {
     let (content_type, text) = if memmem::find(&query, b"auto").is_some() {
         ("text/plain; charset=ISO-8859-1", auto::text(&snapshot))
     } else {
-        ("text/html; charset=UTF-8", html::page(&snapshot))
+        let lists = if memmem::find(&query, b"notable").is_some() { Lists::Lines } else { Lists::Tables };
+        ("text/html; charset=UTF-8", html::page(&snapshot, lists))
     };
     answer(request, content_type, text)
 }
 
 /// Prometheus's text format, version 0.0.4.
 pub(crate) fn metrics(request: &mut Request) -> Result<Body, Halt> {
-    check(request)?;
+    check(request, 405)?;
     let text = metrics::text(&Snapshot::of(request));
     answer(request, "text/plain; version=0.0.4; charset=utf-8", text)
 }
 
 /// Figures are only asked for, and only where the server's configuration shows them: an expression in a site's access
-/// file, or a site's program, may have named the handler.
-fn check(request: &mut Request) -> Result<(), Halt> {
+/// file, or a site's program, may have named the handler. `otherwise`: the status of other methods.
+fn check(request: &mut Request, otherwise: u16) -> Result<(), Halt> {
     if request.resource.dir.core.shows_figures != Some(true) {
         let message = "figures of all sites are shown where the server's configuration says so (SetHandler, AddHandler \
                        outside of .htaccess), not where an access file or a program of one site does";
@@ -181,8 +205,19 @@ fn check(request: &mut Request) -> Result<(), Halt> {
     if request.is_get() {
         return Ok(());
     }
-    request.reply.headers_out.set("Allow", Bytes::from_static(b"GET,HEAD"));
-    Err(Halt::Status(405))
+    if otherwise == 405 {
+        request.reply.headers_out.set("Allow", Bytes::from_static(b"GET,HEAD"));
+    }
+    Err(Halt::Status(otherwise))
+}
+
+/// The date of the program's file, as Apache writes when it was built.
+fn built() -> String {
+    let changed = std::fs::metadata("/proc/self/exe").and_then(|file| file.modified());
+    let Ok(changed) = changed else { return "unknown".to_owned() };
+    let mut out = Vec::new();
+    strftime(b"%b %e %Y %H:%M:%S", unix_seconds(changed), Zone::Gmt, &mut out);
+    String::from_utf8_lossy(&out).into_owned()
 }
 
 fn answer(request: &mut Request, content_type: &'static str, text: String) -> Result<Body, Halt> {

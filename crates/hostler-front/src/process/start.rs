@@ -173,6 +173,7 @@ pub(crate) fn begin(plan: FrontPlan, logs: Vec<OwnedFd>) -> io::Result<Beginning
         next_connection: AtomicU32::new(1),
         walk: hook::walk::LOOK_UPS,
         pid: std::process::id(),
+        generation: AtomicU32::new(0),
         extensions,
     });
     Ok(Beginnings { shared, orders, asks, drain })

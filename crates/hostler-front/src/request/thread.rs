@@ -56,6 +56,8 @@ pub(crate) struct SharedState {
     /// How expressions look other URLs up.
     pub(crate) walk: crate::request::expr_host::Walk,
     pub(crate) pid: u32,
+    /// Which one this front is, counted from 1, as soon as the master has said so.
+    pub(crate) generation: AtomicU32,
     /// What others have for all threads.
     pub(crate) extensions: SharedExtensions,
 }

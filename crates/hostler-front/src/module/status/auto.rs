@@ -2,6 +2,7 @@
 //! not have comes last, so that nobody stumbles over it.
 
 use super::{Snapshot, mean, rate, unix_seconds};
+use hostler_gateway::upstream::{Balancer, Health, Upstream};
 use hostler_sys::time::Zone;
 use std::fmt::Write;
 
@@ -16,12 +17,15 @@ pub(super) fn text(snapshot: &Snapshot) -> String {
     let mut out = String::with_capacity(1024);
     let _ = write!(
         out,
-        "{}\nServerVersion: {}\nServerMPM: Hostler\nCurrentTime: {now}\nRestartTime: {started}\n\
-         ServerUptimeSeconds: {seconds}\nServerUptime: {}\nLoad1: {}\nLoad5: {}\nLoad15: {}\n\
+        "{}\nServerVersion: {}\nServerMPM: Hostler\nServer Built: {}\nCurrentTime: {now}\nRestartTime: {started}\n\
+         ParentServerConfigGeneration: {}\nParentServerMPMGeneration: {}\nServerUptimeSeconds: {seconds}\nServerUptime: {}\nLoad1: {}\nLoad5: {}\nLoad15: {}\n\
          Total Accesses: {}\nTotal kBytes: {}\nTotal Duration: {}\nCPUUser: {user}\nCPUSystem: {system}\n\
          CPUChildrenUser: 0\nCPUChildrenSystem: 0\n",
         snapshot.server_name,
         snapshot.product,
+        snapshot.built,
+        snapshot.generation,
+        snapshot.generation - 1,
         duration(seconds),
         snapshot.load[0],
         snapshot.load[1],
@@ -57,7 +61,41 @@ pub(super) fn text(snapshot: &Snapshot) -> String {
         snapshot.scoreboard(),
         snapshot.pools.iter().map(|pool| pool.queue).sum::<usize>(),
     );
+    for (at, balancer) in snapshot.balancers.iter().enumerate() {
+        members(&mut out, at, balancer);
+    }
     out
+}
+
+/// A balancer's members, as mod_proxy_balancer adds them.
+fn members(out: &mut String, at: usize, balancer: &Balancer) {
+    let _ = writeln!(out, "ProxyBalancer[{at}]Name: balancer://{}", balancer.name());
+    for (number, member) in balancer.members().iter().enumerate() {
+        let [busy, chosen, _, sent, received] = member.figures();
+        let begin = format!("ProxyBalancer[{at}]Worker[{number}]");
+        let _ = write!(
+            out,
+            "{begin}Name: {}\n{begin}Status: {}\n{begin}Elected: {chosen}\n{begin}Busy: {busy}\n\
+             {begin}Sent: {}K\n{begin}Rcvd: {}K\n",
+            member.name(),
+            state(member),
+            sent / 1024,
+            received / 1024,
+        );
+    }
+}
+
+/// A member's states, in mod_proxy_balancer's words, with a blank behind each.
+pub(super) fn state(member: &Upstream) -> String {
+    let mut states = vec!["Init"];
+    states.extend(member.states().words());
+    match member.health() {
+        _ if member.has_failed_checks() => states.push("HcFl"),
+        Health::Fine if states.iter().any(|state| matches!(*state, "Dis" | "Stop")) => {}
+        Health::Fine => states.push("Ok"),
+        Health::Failed(_) => states.push("Err"),
+    }
+    states.join(" ") + " "
 }
 
 /// As mod_status writes a time.

@@ -1,10 +1,10 @@
 //! The status page: what mod_status shows, in its order, and below it every pool with its workers.
 
-use super::auto::{date, duration};
-use super::{Snapshot, key, mean, rate, unix_seconds};
+use super::auto::{date, duration, state};
+use super::{Lists, Snapshot, key, mean, rate, unix_seconds};
 use hostler_cgi::escape_html;
 use hostler_gateway::pool::{BUCKETS, Histogram, Status};
-use hostler_gateway::upstream::{Balancer, Health};
+use hostler_gateway::upstream::Balancer;
 use std::fmt::Write;
 
 const STYLE: &str = "body{font:1rem/1.5 system-ui,sans-serif;margin:2rem;color-scheme:light dark}\
@@ -13,18 +13,23 @@ const STYLE: &str = "body{font:1rem/1.5 system-ui,sans-serif;margin:2rem;color-s
     dt{margin:.1rem 0}@media(max-width:40rem){body{margin:1rem}div{overflow-x:auto}}";
 
 /// The page.
-pub(super) fn page(snapshot: &Snapshot) -> String {
+pub(super) fn page(snapshot: &Snapshot, lists: Lists) -> String {
     let name = escaped(&snapshot.server_name);
     let mut out = format!(
         "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
          <meta name=\"viewport\" content=\"width=device-width\">\n<title>Apache Status</title>\
-         <style>{STYLE}</style></head>\n<body>\n<h1>Apache Server Status for {name}</h1>\n"
+         <style>{STYLE}</style></head>\n<body>\n<h1>Apache Server Status for {name} (via {})</h1>\n",
+        snapshot.local,
     );
     summary(&mut out, snapshot);
     scoreboard(&mut out, snapshot);
     sites(&mut out, snapshot);
     for pool in &snapshot.pools {
         one_pool(&mut out, pool);
+        match lists {
+            Lists::Tables => workers(&mut out, pool),
+            Lists::Lines => worker_lines(&mut out, pool),
+        }
     }
     for balancer in &snapshot.balancers {
         one_balancer(&mut out, balancer);
@@ -43,12 +48,6 @@ fn one_balancer(out: &mut String, balancer: &Balancer) {
     );
     for member in balancer.members() {
         let [busy, chosen, failures, sent, received] = member.figures();
-        let mut states = member.states().words();
-        states.push(match member.health() {
-            _ if member.has_failed_checks() => "HcFl",
-            Health::Fine => "Ok",
-            Health::Failed(_) => "Err",
-        });
         let settings = member.settings();
         let _ = writeln!(
             out,
@@ -58,7 +57,7 @@ fn one_balancer(out: &mut String, balancer: &Balancer) {
             escaped(&settings.route),
             f64::from(settings.load_factor) / 100.0,
             settings.set,
-            states.join(" "),
+            state(member),
         );
     }
     out.push_str("</table></div>\n");
@@ -72,7 +71,8 @@ fn summary(out: &mut String, snapshot: &Snapshot) {
     let (user, system) = snapshot.processor;
     let _ = write!(
         out,
-        "<dl><dt>Server Version: {}</dt>\n<dt>Current Time: {}</dt>\n<dt>Restart Time: {}</dt>\n\
+        "<dl><dt>Server Version: {}</dt>\n<dt>Server MPM: Hostler</dt>\n<dt>Server Built: {}</dt>\n<dt>Current Time: {}</dt>\n<dt>Restart Time: {}</dt>\n\
+         <dt>Parent Server Config. Generation: {}</dt>\n<dt>Parent Server MPM Generation: {}</dt>\n\
          <dt>Server uptime: {}</dt>\n<dt>Server load: {}</dt>\n\
          <dt>Total accesses: {} - Total Traffic: {} kB - Total Duration: {}</dt>\n\
          <dt>CPU Usage: u{user} s{system}</dt>\n\
@@ -80,8 +80,11 @@ fn summary(out: &mut String, snapshot: &Snapshot) {
          <dt>{} connections open</dt>\n\
          <dt>{busy} requests currently being processed, {idle} idle workers</dt>\n</dl>",
         escaped(&snapshot.product),
+        escaped(&snapshot.built),
         date(now),
         date(now - seconds as i64),
+        snapshot.generation,
+        snapshot.generation - 1,
         duration(seconds),
         escaped(&snapshot.load.join(" ")),
         totals.requests,
@@ -174,6 +177,9 @@ fn one_pool(out: &mut String, pool: &Status) {
     if let Some(advice) = &pool.figures.advice {
         let _ = writeln!(out, "<p class=\"bad\">{}</p>", escaped(advice));
     }
+}
+
+fn workers(out: &mut String, pool: &Status) {
     out.push_str(
         "<div><table><tr><th>Srv</th><th>PID</th><th>M</th><th>Acc</th><th>SS</th><th>kB</th></tr>\n",
     );
@@ -190,6 +196,22 @@ fn one_pool(out: &mut String, pool: &Status) {
         );
     }
     out.push_str("</table></div>\n");
+}
+
+/// A line for each worker instead of a row, in mod_status's form.
+fn worker_lines(out: &mut String, pool: &Status) {
+    for worker in &pool.workers {
+        let _ = writeln!(
+            out,
+            "<b>Server {}</b> ({}): {} [{}] {} s, {} kB<br>",
+            worker.id,
+            worker.pid,
+            worker.requests,
+            key(worker.state),
+            worker.since.as_secs(),
+            worker.memory / 1024,
+        );
+    }
 }
 
 /// The upper bound of the bucket in which a share of all times lies, for people.

@@ -16,6 +16,7 @@ use hostler_wire::report::{Ask, Distribution, FORM, MAX_ASK, MAX_REPORT, Pool, R
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{UnixListener, UnixStream};
@@ -29,6 +30,7 @@ const LONGEST: usize = 500;
 
 /// Answers everybody who asks, one after the other, until this front drains: a newer one answers then.
 pub(crate) async fn answer_all(shared: Arc<SharedState>, told: Told) {
+    shared.generation.store(told.generation, Ordering::Relaxed);
     let Ok(listener) = listener(told.socket) else { return };
     let mut drain = shared.drain.clone();
     loop {
@@ -100,7 +102,7 @@ fn report(shared: &SharedState, generation: u32, started: Instant) -> Report {
         uptime_ms: started.elapsed().as_millis() as u64,
         serving_ms: shared.started.elapsed().as_millis() as u64,
         processor_ms: ((user + system) * 1000.0) as u64,
-        connections: shared.connections.load(std::sync::atomic::Ordering::Relaxed) as u64,
+        connections: shared.connections.load(Ordering::Relaxed) as u64,
         bounds: BUCKETS.to_vec(),
         sites: shared.site_names.iter().enumerate().map(site).collect(),
         pools: shared

@@ -32,11 +32,14 @@ fn snapshot() -> Snapshot {
     Snapshot {
         product: "Hostler".into(),
         server_name: "a.example".into(),
+        local: "192.0.2.1".into(),
+        built: "Nov 12 2026 08:58:41".into(),
         now: UNIX_EPOCH + Duration::from_secs(1_000_000),
         uptime: Duration::from_secs(3661),
         load: ["0.1".into(), "0.2".into(), "0.3".into()],
         processor: (1.5, 0.5),
         connections: 5,
+        generation: 3,
         sites: vec![Site {
             name: "#1001".into(),
             totals,
@@ -59,6 +62,8 @@ fn monitors_of_mod_status_find_their_lines() {
         ("Total Accesses", "4"),
         ("Total kBytes", "4"),
         ("Uptime", "3661"),
+        ("ParentServerConfigGeneration", "3"),
+        ("ParentServerMPMGeneration", "2"),
         ("BusyWorkers", "2"),
         ("IdleWorkers", "1"),
         ("BytesPerReq", "1024.000"),
@@ -73,9 +78,17 @@ fn monitors_of_mod_status_find_their_lines() {
 
 #[test]
 fn the_page_escapes_what_it_shows() {
-    let page = html::page(&snapshot());
+    let page = html::page(&snapshot(), Lists::Tables);
     assert!(page.contains("Pool a &quot;b&quot; &lt;c&gt;") && !page.contains("<c>"), "{page}");
     assert!(page.contains("Half of the answers took up to 100 µs, 99 of 100 up to 1 ms"), "{page}");
+}
+
+#[test]
+fn workers_are_rows_or_lines() {
+    let [rows, lines] = [Lists::Tables, Lists::Lines].map(|lists| html::page(&snapshot(), lists));
+    assert!(rows.contains("<td>101</td><td>_</td>") && !rows.contains("<b>Server 1</b>"), "{rows}");
+    assert!(lines.contains("<b>Server 2</b> (102): 7 [W] 3 s, 4 kB<br>"), "{lines}");
+    assert!(!lines.contains("<th>PID</th>"), "{lines}");
 }
 
 #[test]
