@@ -196,7 +196,7 @@ pub(super) static ITK: &[Directive] = &[
     ignored("EnableCapabilities", "site processes have no capabilities at all"),
 ];
 
-const BY_EXPR: &str = "a user that depends on the request is not possible here; use AssignUserID";
+const BY_EXPR: &str = "a user that depends on the request is not possible here: give each user a virtual host with AssignUserID (mod_macro writes them), or let UserDir find them";
 
 pub(super) static HOSTLER: &[Directive] = &[
     global(Directive::new(
