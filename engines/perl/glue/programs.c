@@ -15,10 +15,20 @@ static void take_magic(pTHX_ void *env)
     SvREFCNT_dec((SV *)env);
 }
 
+/* Perl looks for magic at the value of PATH without asking whether it can have some: values of %ENV always have. */
+static void let_have_magic(pTHX_ HV *env)
+{
+    SV **path = env ? hv_fetchs(env, "PATH", FALSE) : NULL;
+    if (path && *path && SvTYPE(*path) < SVt_PVMG)
+        sv_upgrade(*path, SVt_PVMG);
+}
+
 static OP *with_magic(pTHX_ OP *(*operation)(pTHX))
 {
     HV *env = GvHV(PL_envgv);
     OP *next;
+    if (TAINTING_get)
+        let_have_magic(aTHX_ env);
     if (!TAINTING_get || !env || (SvRMAGICAL((SV *)env) && mg_find((SV *)env, PERL_MAGIC_env)))
         return operation(aTHX);
     ENTER;

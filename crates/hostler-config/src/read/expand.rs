@@ -134,6 +134,7 @@ impl Reader {
 
     /// The tree, as far as it could be read, and the errors.
     pub(super) fn finish_anyhow(mut self, mut nodes: Vec<Node>) -> (Tree, Vec<ConfigError>) {
+        nodes.append(&mut self.perl.for_main);
         self.default_types(&mut nodes);
         if let Some((at, _)) = self.missing_modules.first() {
             let names: Vec<_> = self.missing_modules.iter().map(|(_, name)| name.as_str()).collect();

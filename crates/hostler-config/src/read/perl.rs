@@ -334,7 +334,7 @@ impl Reader {
         if self.perl.assigned.is_none() {
             self.perl.settled.insert(None);
         }
-        let (mut made, mut said) = (Ok(Output::default()), Vec::new());
+        let (mut made, mut said, mut late) = (Ok(Output::default()), Vec::new(), Vec::new());
         for index in due {
             let seen = &self.perl.seen[index];
             made = runner.run(&self.asked(run_as, seen));
@@ -342,6 +342,10 @@ impl Reader {
                 break;
             }
             made = match made {
+                Ok(made) if self.is_taken_late(seen, &made) => {
+                    late.push((seen.at, seen.preload.kind, made));
+                    Ok(Output::default())
+                }
                 Ok(made) => self.already_taken(seen, &made).map(|()| Output::default()),
                 Err(why) if seen.preload.kind == PreloadKind::Code => Err(why),
                 // A mistake in what is loaded is told when it is loaded to serve; what follows may do without.
@@ -356,7 +360,17 @@ impl Reader {
         }
         self.perl.runner = Some(runner);
         said.into_iter().for_each(|(at, why)| self.warn(at, why));
+        for (at, kind, made) in late {
+            self.take_as(at, kind, &made, true, &mut Vec::new());
+        }
         made.map(Some)
+    }
+
+    /// Whether what was run before a section has added something to the main server although its text did not show that it would: it
+    /// stands at the end of the main server's then. mod_perl's files add when they are loaded, too.
+    fn is_taken_late(&self, seen: &Seen, made: &Output) -> bool {
+        let is_of_main = seen.host.is_none() && self.is_for_main(seen.preload.kind);
+        is_of_main && !made.text.is_empty() && !self.facts.configured.contains(&seen.at)
     }
 
     fn asked<'a>(&'a self, run_as: &'a RunAs, seen: &'a Seen) -> Asked<'a> {
@@ -391,12 +405,23 @@ impl Reader {
     /// Reads what a section has built, or a file has added, in its place.
     fn take(&mut self, at: Origin, made: &Output, out: &mut Vec<Node>) {
         let kind = self.perl.seen.last().map_or(PreloadKind::Code, |seen| seen.preload.kind);
+        let is_for_main = self.host.is_some() && self.is_for_main(kind);
+        self.take_as(at, kind, made, is_for_main, out);
+    }
+
+    fn take_as(
+        &mut self,
+        at: Origin,
+        kind: PreloadKind,
+        made: &Output,
+        is_for_main: bool,
+        out: &mut Vec<Node>,
+    ) {
         let what = if kind == PreloadKind::Code { "<Perl>" } else { "add_config" };
         made.warnings.lines().for_each(|line| self.warn(at, format!("{what}: {line}")));
         self.facts.configured.insert(at);
         let file = self.add_file(&format!("{}:{} {what}", self.file_name(at), at.line));
         let (host, depth) = (self.host, self.depth);
-        let is_for_main = host.is_some() && self.is_for_main(kind);
         let mut added = Vec::new();
         if is_for_main {
             (self.host, self.depth) = (None, 0);

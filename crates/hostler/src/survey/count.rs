@@ -102,13 +102,14 @@ fn directives(text: &str) -> Vec<(usize, String, String)> {
         }
         let line = whole.trim_start();
         let first = line.split(|c: char| c.is_whitespace() || c == '>').next().unwrap_or_default();
-        match first.to_ascii_lowercase().as_str() {
-            "<perl" => {
-                drop(lines.find(|(_, line)| line.trim_start().to_ascii_lowercase().starts_with("</perl")))
-            }
-            "=pod" | "=back" => drop(lines.find(|(_, line)| ends_documentation(line))),
+        let ends: Option<fn(&str) -> bool> = match first.to_ascii_lowercase().as_str() {
+            "<perl" => Some(ends_code),
+            "=pod" | "=back" => Some(ends_documentation),
             "__end__" => break,
-            _ => {}
+            _ => None,
+        };
+        if let Some(ends) = ends {
+            let _ = lines.find(|(_, line)| ends(line));
         }
         if first.starts_with('=') {
             continue;
@@ -122,6 +123,10 @@ fn directives(text: &str) -> Vec<(usize, String, String)> {
         all.push((number + 1, name.to_owned(), args.trim().to_owned()));
     }
     all
+}
+
+fn ends_code(line: &str) -> bool {
+    line.trim_start().to_ascii_lowercase().starts_with("</perl")
 }
 
 /// `=cut`, or the `=over` behind which mod_perl reads on.
