@@ -173,7 +173,10 @@ fn what_root_acts_on_is_refused_wherever_it_comes_from() {
     assert!(errors(&host)[0].contains("Include: can't come from"), "{:?}", errors(&host));
     let host = format!("<VirtualHost *>\n{}\n</VirtualHost>", built("</VirtualHost>"));
     assert!(errors(&host)[0].contains("</VirtualHost> without"), "{:?}", errors(&host));
-    assert!(errors(&built("<Perl>\n#= 1;\n#= </Perl>"))[0].contains("Perl: can't come from"));
+    // Code that code adds may do no more.
+    let inner = |line: &str| built(&format!("<Perl>\n#= $Alias = 2;\n#= #= {line}\n#= </Perl>"));
+    assert!(errors(&inner("Listen 99"))[0].contains("Listen: can't come from"));
+    assert!(loaded(&inner("Alias /a /b")).0.is_ok());
     // One site's code does not take another's requests; that of the main server makes whole virtual hosts.
     let host = format!("<VirtualHost *>\n{}\n</VirtualHost>", built("ServerAlias other.test"));
     assert!(errors(&host)[0].contains("must not take another site's requests"), "{:?}", errors(&host));
@@ -252,7 +255,9 @@ fn what_files_and_modules_add_stands_behind_them() {
         "Alias /Adds2.pl /x",
     ];
     assert_eq!(all[from..], expected);
-    assert_eq!(asked, ["1 - Plain", "2 - plain.pl", "2 - Adds.pl", "5 - Adds", "6 - Adds2.pl"]);
+    // Files that are required come before modules, and directories count from where they stand.
+    let at = "4 - unshift @INC, '/lib';";
+    assert_eq!(asked, ["2 - plain.pl", "2 - Adds.pl", at, "1 - Plain", "5 - Adds", "6 - Adds2.pl"]);
     let preload = &config.main().conf.perl.preload;
     let configured: Vec<_> = preload.iter().map(|one| one.configured).collect();
     // Files that are required come before modules.
