@@ -26,10 +26,11 @@ fn site_with_a_chain() -> Site {
     site
 }
 
-/// A list of what an authority has revoked: this client, where one is named.
-fn revoked(folder: &Path, ca: &str, name: Option<&str>) {
+/// A list of what an authority has revoked: this client, where one is named. Without a number it is of version 1.
+fn revoked(folder: &Path, ca: &str, name: Option<&str>, is_numbered: bool) {
+    let number = if is_numbered { format!("crlnumber={ca}.number\n") } else { String::new() };
     let config = format!(
-        "[ca]\ndefault_ca=d\n[d]\ndatabase={ca}.index\ncrlnumber={ca}.number\ndefault_md=sha256\ndefault_crl_days=2\n"
+        "[ca]\ndefault_ca=d\n[d]\ndatabase={ca}.index\n{number}default_md=sha256\ndefault_crl_days=2\n"
     );
     for (file, text) in [("index", ""), ("number", "01"), ("cnf", &config)] {
         fs::write(folder.join(format!("{ca}.{file}")), text).expect("a file");
@@ -90,11 +91,18 @@ fn authorities_are_found_in_a_folder_and_named_to_clients() {
 fn revoked_certificates_are_found_in_a_folder_for_all_of_a_chain() {
     needs_program!("/usr/bin/openssl");
     needs_program!("/usr/bin/curl");
+    for numbered in [[true, true], [false, false], [true, false]] {
+        are_found_for_all_of_a_chain(numbered);
+    }
+}
+
+/// `numbered`: whether the lists of `root` and `sub` are.
+fn are_found_for_all_of_a_chain(numbered: [bool; 2]) {
     let of = |check: &str, lists: &[&str]| {
         let site = site_with_a_chain();
         let folder = site.path("tls");
-        revoked(&folder, "root", Some("bob"));
-        revoked(&folder, "sub", None);
+        revoked(&folder, "root", Some("bob"), numbered[0]);
+        revoked(&folder, "sub", None, numbered[1]);
         hashed(&folder, "lists", lists);
         let more = "SSLCACertificateFile tls/root.pem\nSSLVerifyClient require\nSSLVerifyDepth 2\nSSLCARevocationPath tls/lists";
         let server = started(site, &format!("{more}\nSSLCARevocationCheck {check}"));

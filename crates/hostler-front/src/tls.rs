@@ -10,6 +10,7 @@ mod handshake;
 mod ocsp;
 mod plain;
 mod responder;
+mod revocation;
 pub(crate) mod stapling;
 mod tickets;
 

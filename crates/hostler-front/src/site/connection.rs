@@ -168,7 +168,7 @@ impl Link {
         self.ask(id, Waiter::Run(Some(tell), Some(tell_exit), permit), &ToSite::Run(run), ends)?;
         let start = Start::new(self, id);
         let (pid, adopted) = self.answer(told).await?.map_err(SiteError::Run)?;
-        start.is_known();
+        start.settle();
         Ok(Running::new(self, id, pid, adopted, exit))
     }
 
@@ -188,7 +188,7 @@ impl Link {
         self.ask(id, waiter, &ToSite::Run(run), ends.into())?;
         let start = Start::new(self, id);
         let (pid, path) = self.answer(told).await?.map_err(SiteError::Run)?;
-        start.is_known();
+        start.settle();
         Ok(Listener { running: Running::new(self, id, pid, false, exit), path })
     }
 

@@ -5,27 +5,21 @@
 //! mod_ssl's chains need holds here too: they end at a certificate that has signed itself; others from
 //! SSLCACertificateFile only help to get there.
 
-use super::certificate::{all_in, certificates};
+use super::certificate::certificates;
 use super::ocsp::{Lookup, unknown};
+use super::revocation::Revocation;
 use crate::request::certificate_facts::CertificateFacts;
 use crate::request::connection::{ClientCertificate, Validity};
 use hashbrown::HashMap;
-use hostler_config::directives::ssl::client::{Clients, DEPTH, Revocable, Verify};
+use hostler_config::directives::ssl::client::{Clients, DEPTH, Verify};
 use rustls::client::danger::HandshakeSignatureValid;
 use rustls::crypto::{WebPkiSupportedAlgorithms, verify_tls12_signature, verify_tls13_signature};
 use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
 use rustls::{CertificateError, DigitallySignedStruct, DistinguishedName, Error, SignatureScheme};
-use rustls_pki_types::{
-    CertificateDer, CertificateRevocationListDer, SubjectPublicKeyInfoDer, TrustAnchor, UnixTime,
-};
-use webpki::{
-    CertRevocationList, EndEntityCert, ExpirationPolicy, KeyUsage, OwnedCertRevocationList,
-    RawPublicKeyEntity, RevocationCheckDepth, RevocationOptionsBuilder, UnknownStatusPolicy,
-    anchor_from_trusted_cert,
-};
+use rustls_pki_types::{CertificateDer, SubjectPublicKeyInfoDer, TrustAnchor, UnixTime};
+use webpki::{EndEntityCert, KeyUsage, RawPublicKeyEntity, anchor_from_trusted_cert};
 use x509_parser::certificate::X509Certificate;
 use x509_parser::prelude::FromDer;
-use x509_parser::revocation_list::CertificateRevocationList;
 
 /// What a virtual host asks of clients' certificates.
 #[derive(Debug)]
@@ -41,11 +35,7 @@ pub(super) struct Policy {
     /// What may stand in a chain although the client has not sent it.
     intermediates: Vec<CertificateDer<'static>>,
     names: Vec<DistinguishedName>,
-    revoked: Vec<CertRevocationList<'static>>,
-    /// The same, as they were read.
-    revoked_der: Vec<CertificateRevocationListDer<'static>>,
-    revocable: Revocable,
-    unknown_ok: bool,
+    revocation: Revocation,
     algorithms: WebPkiSupportedAlgorithms,
     /// What certificates have to be good for.
     usage: KeyUsage,
@@ -83,21 +73,6 @@ impl Policy {
         let names = names.into_iter().filter_map(subject).collect();
         let anchors =
             roots.iter().filter_map(|root| Some(anchor_from_trusted_cert(root).ok()?.to_owned())).collect();
-        let (mut revoked, mut revoked_der) = (Vec::new(), Vec::new());
-        for path in conf.revoked() {
-            let lists: Vec<CertificateRevocationListDer<'static>> =
-                all_in(path, content(path)?, "list of revoked certificates")?;
-            for list in lists {
-                let read = OwnedCertRevocationList::from_der(&list);
-                let why = |e| format!("a list of revoked certificates in {path} can't be used: {e}");
-                revoked.push(read.map_err(why)?.into());
-                revoked_der.push(list);
-            }
-        }
-        let revocation = conf.revocation.unwrap_or_default();
-        if revocation.which != Revocable::None && revoked.is_empty() {
-            return Err("SSLCARevocationCheck needs an SSLCARevocationFile or SSLCARevocationPath".to_owned());
-        }
         Ok(Self {
             verify: conf.verify.unwrap_or_default(),
             depth: conf.depth.unwrap_or(DEPTH),
@@ -106,10 +81,7 @@ impl Policy {
             roots,
             intermediates,
             names,
-            revoked,
-            revoked_der,
-            revocable: revocation.which,
-            unknown_ok: revocation.unknown_ok,
+            revocation: Revocation::new(conf, content)?,
             algorithms,
             usage,
             lookup: Lookup::new(&conf.ocsp, content)?,
@@ -175,28 +147,24 @@ impl Policy {
         };
         let others: Vec<CertificateDer<'_>> =
             above.iter().cloned().chain(self.intermediates.iter().cloned()).collect();
-        let lists: Vec<&CertRevocationList<'_>> = self.revoked.iter().collect();
-        let revocation =
-            RevocationOptionsBuilder::new(&lists).ok().filter(|_| self.revocable != Revocable::None);
-        let revocation = revocation.map(|builder| {
-            let depth = match self.revocable {
-                Revocable::Chain => RevocationCheckDepth::Chain,
-                Revocable::Leaf | Revocable::None => RevocationCheckDepth::EndEntity,
-            };
-            let unknown =
-                if self.unknown_ok { UnknownStatusPolicy::Allow } else { UnknownStatusPolicy::Deny };
-            let builder = builder.with_depth(depth).with_status_policy(unknown);
-            builder.with_expiration_policy(ExpirationPolicy::Enforce).build()
-        });
-        match parsed.verify_for_usage(
+        let lists = self.revocation.lists();
+        let verified = parsed.verify_for_usage(
             self.algorithms.all,
             &self.anchors,
             &others,
             now,
             self.usage,
-            revocation,
+            self.revocation.options(&lists),
             None,
-        ) {
+        );
+        match verified {
+            Ok(path) if self.revocation.is_own() => {
+                let between: Vec<_> = path.intermediate_certificates().map(webpki::Cert::der).collect();
+                match self.revoked(client, &between, now) {
+                    Some(why) => Validity::Invalid(why.to_owned()),
+                    None => Validity::Valid(between.len() + 1),
+                }
+            }
             Ok(path) => Validity::Valid(path.intermediate_certificates().count() + 1),
             Err(webpki::Error::CaUsedAsEndEntity) if self.is_root(client) => self.alone(client, 0, now),
             Err(error) => invalid(&error),
@@ -222,30 +190,24 @@ impl Policy {
         if signed { self.alone(client, 1, now) } else { Validity::UnknownIssuer }
     }
 
-    /// Why a certificate that webpki does not read is revoked, or may be.
-    fn revocation(&self, certificate: &X509Certificate<'_>, now: i64) -> Option<&'static str> {
-        if self.revocable == Revocable::None {
-            return None;
-        }
-        let issuer = certificate.issuer().as_raw();
-        let issued = |root: &X509Certificate<'_>, list: &CertificateRevocationList<'_>| {
-            root.subject().as_raw() == issuer && list.verify_signature(root.public_key()).is_ok()
-        };
-        let roots: Vec<_> =
-            self.roots.iter().filter_map(|root| X509Certificate::from_der(root).ok()).collect();
-        for der in &self.revoked_der {
-            let Ok((_, list)) = CertificateRevocationList::from_der(der) else { continue };
-            if list.issuer().as_raw() != issuer || !roots.iter().any(|(_, root)| issued(root, &list)) {
-                continue;
-            }
-            if list.next_update().is_some_and(|next| next.timestamp() < now) {
-                return Some("CRL has expired");
-            }
-            let serial = certificate.raw_serial();
-            let revoked = list.iter_revoked_certificates().any(|entry| entry.raw_serial() == serial);
-            return revoked.then_some("certificate revoked");
-        }
-        (!self.unknown_ok).then_some("unable to get certificate CRL")
+    /// Why a certificate of a chain is revoked, or may be; `between`: those between the client's and a root.
+    fn revoked(
+        &self,
+        client: &CertificateDer<'_>,
+        between: &[CertificateDer<'_>],
+        now: UnixTime,
+    ) -> Option<&'static str> {
+        let now = i64::try_from(now.as_secs()).unwrap_or(i64::MAX);
+        let issuers: Vec<X509Certificate<'_>> = between
+            .iter()
+            .chain(&self.roots)
+            .filter_map(|der| Some(X509Certificate::from_der(der).ok()?.1))
+            .collect();
+        let asked = std::iter::once(client).chain(between.iter().filter(|_| self.revocation.is_of_chains()));
+        asked.map(|der| X509Certificate::from_der(der).ok()).find_map(|parsed| match parsed {
+            Some((_, parsed)) => self.revocation.refusal(&parsed, issuers.iter(), now),
+            None => Some("certificate is malformed"),
+        })
     }
 
     /// Of a certificate whose issuer has been found: what is left to look at is its time, and whether it is revoked.
@@ -253,10 +215,10 @@ impl Policy {
         let Ok((_, parsed)) = X509Certificate::from_der(certificate) else {
             return Validity::Invalid("certificate is malformed".to_owned());
         };
-        let now = i64::try_from(now.as_secs()).unwrap_or(i64::MAX);
-        if let Some(why) = self.revocation(&parsed, now) {
+        if let Some(why) = self.revoked(certificate, &[], now) {
             return Validity::Invalid(why.to_owned());
         }
+        let now = i64::try_from(now.as_secs()).unwrap_or(i64::MAX);
         if now < parsed.validity().not_before.timestamp() {
             return invalid(&webpki::Error::CertNotValidYet {
                 time: UnixTime::now(),

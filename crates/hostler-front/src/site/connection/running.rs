@@ -27,7 +27,7 @@ impl<'a> Start<'a> {
     }
 
     /// The answer has come.
-    pub(super) fn is_known(mut self) {
+    pub(super) fn settle(mut self) {
         self.is_known = true;
     }
 }
