@@ -22,8 +22,12 @@ static void put_status(pTHX_ hp_request *r, const char *value, size_t length)
     Copy(value, digits, length < 15 ? length : 15, char);
     digits[length < 15 ? length : 15] = 0;
     status = atoi(digits);
-    if (status < 100 || status > 999)
+    if (status < 100 || status > 999) {
+        int shown = length < 30 ? (int)length : 30;
+        hp_log_text(aTHX_ 3, 1, sv_2mortal(newSVpvf("Invalid status line from script: %.*s", shown, value)));
+        r->status = r->own_status = 500;
         return;
+    }
     r->status = r->own_status = status;
     if (length > 3)
         replace(aTHX_ & r->status_line, value, length);
