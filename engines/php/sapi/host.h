@@ -139,6 +139,8 @@ void hostler_php_begin_worker(void);
 bool hostler_php_warm(const char *document_root, const char *script, const char *uri);
 /* Serves a request. */
 hp_served hostler_php_serve(void *trip, const hp_request *request);
+/* Closes persistent connections before the process ends without ending PHP. */
+void hostler_php_leave(void);
 /* Ends PHP. */
 void hostler_php_unload(void);
 

@@ -108,6 +108,11 @@ void hostler_php_begin_worker(void)
 #endif
 }
 
+void hostler_php_leave(void)
+{
+    zend_hash_graceful_reverse_destroy(&EG(persistent_list));
+}
+
 void hostler_php_unload(void)
 {
     php_module_shutdown();

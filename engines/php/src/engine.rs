@@ -17,6 +17,8 @@ const LIBRARY: &str = env!("PHP_LIBRARY");
 pub(crate) struct Php {
     loaded: Loaded,
     servers: Vec<Server>,
+    /// Each worker serves one request.
+    one_shot: bool,
 }
 
 impl Engine for Php {
@@ -38,7 +40,7 @@ impl Engine for Php {
         let loaded = Loaded::of(file.as_deref(), folders.as_deref())
             .and_of(&[LIBRARY])
             .and_of_folder(php::extension_folder().as_deref());
-        Ok(Self { loaded, servers })
+        Ok(Self { loaded, servers, one_shot: setup.one_shot })
     }
 
     fn version(&self) -> String {
@@ -52,7 +54,7 @@ impl Engine for Php {
 
     fn begin_worker(&mut self) -> Result<Worker, String> {
         php::begin_worker();
-        Ok(Worker::new(std::mem::take(&mut self.servers)))
+        Ok(Worker::new(std::mem::take(&mut self.servers), self.one_shot))
     }
 }
 

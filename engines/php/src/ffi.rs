@@ -132,5 +132,6 @@ unsafe extern "C" {
         uri: *const c_char,
     ) -> bool;
     pub(crate) fn hostler_php_serve(trip: *mut c_void, request: *const Request) -> Served;
+    pub(crate) fn hostler_php_leave();
     pub(crate) fn hostler_php_unload();
 }

@@ -64,6 +64,13 @@ pub(crate) fn begin_worker() {
     unsafe { ffi::hostler_php_begin_worker() };
 }
 
+/// Ends what a worker has that its process's end does not end well: its database connections. All that is loaded goes with the
+/// process: to take it apart would copy most of the parent's memory into one that ends.
+pub(crate) fn leave() {
+    // SAFETY: as in `unload`.
+    unsafe { ffi::hostler_php_leave() };
+}
+
 /// Ends PHP.
 pub(crate) fn unload() {
     // SAFETY: no request is being served, and nothing of PHP's is called afterwards.

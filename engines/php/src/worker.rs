@@ -58,6 +58,7 @@ pub(crate) struct Worker {
     answered: Arena,
     /// The document root and the script of a request, where links in them are followed.
     real: RealPaths,
+    one_shot: bool,
 }
 
 impl Serve for Worker {
@@ -78,15 +79,16 @@ impl Serve for Worker {
     }
 
     fn end(&mut self) {
-        php::unload();
+        if self.one_shot { php::leave() } else { php::unload() }
     }
 }
 
 impl Worker {
-    pub(crate) fn new(servers: Vec<Server>) -> Self {
+    pub(crate) fn new(servers: Vec<Server>, one_shot: bool) -> Self {
         let arena = Arena::default;
         Self {
             servers,
+            one_shot,
             head: Vec::new(),
             texts: arena(),
             variables: arena(),

@@ -64,13 +64,18 @@ fn text_name(name: &str) -> String {
 }
 
 /// A text in which temporary folders are called by what they are for: `@ROOT@` for that of a site, `@RUN@` for sockets
-/// and the like; and `contestants/NAME` for a contestant's own, which is kept there.
+/// and the like; and `contestants/NAME` for a contestant's own, which is kept there. Servers that `./setup.sh bench` has unpacked
+/// are in `@ORACLE@`.
 pub(super) fn without_places(text: &str) -> String {
     let temporary = std::env::temp_dir();
     let real = temporary.canonicalize().unwrap_or_else(|_| temporary.clone());
     let mut text = text.to_owned();
     for above in [real, temporary] {
         text = without(&text, &above);
+    }
+    let program = std::env::current_exe().unwrap_or_default();
+    for unpacked in program.ancestors().skip(1).map(|folder| folder.join("oracle")).filter(|it| it.is_dir()) {
+        text = text.replace(&*unpacked.to_string_lossy(), "@ORACLE@");
     }
     text
 }
