@@ -1,7 +1,8 @@
-//! 500 sites with a Perl handler, each with a user of its own: started, asked in turn, and asked again.
+//! Many sites, each with a user of its own: started, asked in turn, and asked again.
 //!
-//! Three times: with everything at its default, with a budget of memory that is too small for all, and with pools and
-//! site processes that end soon, so that in the end nothing but the configuration is left.
+//! 500 with a Perl handler, three times: with everything at its default, with a budget of memory that is too small for all,
+//! and with pools and site processes that end soon, so that in the end nothing but the configuration is left. 200 with a
+//! script in PHP, which end soon, too.
 
 use crate::Options;
 use crate::drive::{float, target};
@@ -22,6 +23,8 @@ use std::time::{Duration, Instant};
 const FIRST_USER: u32 = 64_300;
 /// How long pools and sites may take to go.
 const PATIENCE: Duration = Duration::from_secs(60);
+const FIRST: &str = "each site's first request";
+
 pub(crate) fn run(options: &Options, report: &mut Report) -> Result<()> {
     if present(&["hostler"], report).is_empty() {
         return Ok(());
@@ -30,15 +33,17 @@ pub(crate) fn run(options: &Options, report: &mut Report) -> Result<()> {
         report.absent("many sites", "needs root for a user for each");
         return Ok(());
     }
-    let sites = if options.quick { 60 } else { 500 };
     // A site's pool takes about four megabytes.
+    let sites = PERL.sites(options);
     let too_small = format!("HostlerMemory {}M\n", 2 * sites);
-    let mut rows = case(sites, "", false, report)?;
-    rows.extend(case(sites, &too_small, false, report)?);
-    rows.extend(case(sites, "HostlerPoolIdle 5\nHostlerSiteIdle 5\n", true, report)?);
+    let mut rows = case(&PERL, options, "", report)?;
+    rows.extend(case(&PERL, options, &too_small, report)?);
+    rows.extend(case(&PERL, options, SOON, report)?);
+    rows.extend(case(&PHP, options, SOON, report)?);
     let about = format!(
-        "{sites} sites with a Perl handler, a user for each, each asked once and then once more, one after the other \
-         (processes and memory are of all of Hostler, PSS):"
+        "{sites} sites with a Perl handler and {} with a script in PHP, a user for each, each asked once and then once more, \
+         one after the other (processes and memory are of all of Hostler, PSS):",
+        PHP.sites(options)
     );
     let head = [
         "what",
@@ -53,6 +58,44 @@ pub(crate) fn run(options: &Options, report: &mut Report) -> Result<()> {
     Ok(())
 }
 
+/// Pools and sites go by themselves.
+const SOON: &str = "HostlerPoolIdle 5\nHostlerSiteIdle 5\n";
+
+/// What sites run.
+struct Kind {
+    title: &'static str,
+    name: &'static str,
+    application: &'static str,
+    path: &'static str,
+    /// What processes of its engine are called.
+    engine: &'static str,
+    sites: u32,
+}
+
+const PERL: Kind = Kind {
+    title: "Perl",
+    name: "perl",
+    application: "registry",
+    path: "/light",
+    engine: "hostler-perl",
+    sites: 500,
+};
+
+const PHP: Kind = Kind {
+    title: "PHP",
+    name: "php",
+    application: "hello",
+    path: "/php/hello.php",
+    engine: "hostler-php",
+    sites: 200,
+};
+
+impl Kind {
+    fn sites(&self, options: &Options) -> u32 {
+        if options.quick { self.sites / 8 } else { self.sites }
+    }
+}
+
 /// Hostler at a moment: processes, and their memory (PSS); of them the engines' with their workers.
 struct Look {
     processes: usize,
@@ -61,12 +104,12 @@ struct Look {
 }
 
 impl Look {
-    fn at(server: &Running) -> Self {
+    fn at(server: &Running, kind: &Kind) -> Self {
         let all = server.held();
         let sum = |name: &str| {
             all.iter().filter(|held| held.name.starts_with(name)).map(|held| held.proportional).sum()
         };
-        Self { processes: all.len(), memory: sum(""), engines: sum("hostler-perl") }
+        Self { processes: all.len(), memory: sum(""), engines: sum(kind.engine) }
     }
 }
 
@@ -76,15 +119,21 @@ struct Walk {
     wrong: Vec<String>,
 }
 
-/// The rows of a configuration; with `all_go`, pools and sites go by themselves.
-fn case(sites: u32, configuration: &str, all_go: bool, report: &mut Report) -> Result<Vec<Vec<String>>> {
-    let title = if configuration.is_empty() {
-        "defaults".to_owned()
-    } else {
-        configuration.trim().replace('\n', ", ")
+/// The rows of a configuration.
+fn case(
+    kind: &Kind,
+    options: &Options,
+    configuration: &str,
+    report: &mut Report,
+) -> Result<Vec<Vec<String>>> {
+    let sites = kind.sites(options);
+    let words = match configuration {
+        "" => "defaults".to_owned(),
+        words => words.trim().replace('\n', ", "),
     };
-    eprintln!("{sites} sites, {title}");
-    let stage = Stage::new("registry", &format!("{configuration}{}", hosts(sites)))?;
+    let title = format!("{}, {words}", kind.title);
+    eprintln!("{sites} sites: {title}");
+    let stage = Stage::new(kind.application, &format!("{configuration}{}", hosts(sites)))?;
     let server = stage.start("hostler")?;
     let log = stage.logs("hostler").join("error.log");
     let row = |what: &str, time: String, answers: String, look: &Look| {
@@ -100,35 +149,41 @@ fn case(sites: u32, configuration: &str, all_go: bool, report: &mut Report) -> R
             lines.to_string(),
         ]
     };
-    let begin = Look::at(&server);
+    let begin = Look::at(&server, kind);
     let mut rows = vec![row("started", format!("{:.0} ms", server.start_up * 1e3), "–".into(), &begin)];
-    for what in ["each site's first request", "each site's second"] {
-        let walk = walk(&server, sites);
+    for what in [FIRST, "each site's second"] {
+        let walk = walk(&server, kind, sites);
+        if what == FIRST
+            && let Some((_, longest)) = spread(&walk.seconds)
+        {
+            let longest = if walk.wrong.is_empty() { longest * 1e3 } else { f64::NAN };
+            report.figure(&format!("sites/{}/first", kind.name), Figure::of(longest));
+        }
         // Pools are looked at twice a second.
         std::thread::sleep(Duration::from_secs(2));
-        rows.push(row(what, walk.times(), walk.answers(sites), &Look::at(&server)));
+        rows.push(row(what, walk.times(), walk.answers(sites), &Look::at(&server, kind)));
     }
-    if all_go {
+    if configuration == SOON {
         let since = Instant::now();
-        let mut end = Look::at(&server);
+        let mut end = Look::at(&server, kind);
         while end.processes > begin.processes && since.elapsed() < PATIENCE {
             std::thread::sleep(Duration::from_millis(500));
-            end = Look::at(&server);
+            end = Look::at(&server, kind);
         }
         let each = float(end.memory.saturating_sub(begin.memory)) / 1024.0 / f64::from(sites);
         let seconds = since.elapsed().as_secs_f64();
-        report.figure("sites/left", Figure::of(each));
+        report.figure(&format!("sites/{}/left", kind.name), Figure::of(each));
         rows.push(row("left alone", format!("{seconds:.0} s"), format!("{each:.1} KiB left of each"), &end));
     }
-    ensure!(Look::at(&server).processes > 0, "Hostler is gone");
+    ensure!(Look::at(&server, kind).processes > 0, "Hostler is gone");
     Ok(rows)
 }
 
-fn walk(server: &Running, sites: u32) -> Walk {
+fn walk(server: &Running, kind: &Kind, sites: u32) -> Walk {
     let mut walk = Walk { seconds: Vec::new(), wrong: Vec::new() };
     for number in 0..sites {
         let begin = Instant::now();
-        let answer = target(server, &host(number), "/light").and_then(|target| ask(&target, &host(number)));
+        let answer = target(server, &host(number), kind.path).and_then(|target| ask(&target, &host(number)));
         let seconds = begin.elapsed().as_secs_f64();
         match answer {
             Ok(answer) if answer.status == 200 && answer.body == b"Hello" => walk.seconds.push(seconds),

@@ -1,4 +1,5 @@
-//! What a warm worker holds for itself, in Hostler and in Apache's mod_perl: four of each, all of which have worked.
+//! What a warm worker holds for itself, in Hostler and in Apache's mod_perl and mod_php: four of each, all of which have
+//! worked.
 
 use crate::Options;
 use crate::drive::{Page, float};
@@ -23,33 +24,71 @@ print $query->header('text/plain'), 'Hello';
 
 const PRELOADED: &str = "<IfModule mod_perl.c>\nPerlModule CGI DBI\n</IfModule>\n";
 
-/// Title, further configuration, and the pages that workers have served.
-const CASES: [(&str, &str, &[&str]); 3] = [
-    ("light handler", "", &["/light"]),
-    ("a Registry script has loaded CGI.pm and DBI", "", &["/light", "/perl/modules.pl"]),
-    ("the same, with both preloaded", PRELOADED, &["/light", "/perl/modules.pl"]),
+/// What workers have loaded.
+struct Case {
+    title: &'static str,
+    /// The figure that aims refer to.
+    figure: Option<&'static str>,
+    application: &'static str,
+    configuration: &'static str,
+    /// What they have served.
+    paths: &'static [&'static str],
+}
+
+const CASES: [Case; 4] = [
+    Case {
+        title: "light handler",
+        figure: Some("light"),
+        application: "registry",
+        configuration: "",
+        paths: &["/light"],
+    },
+    Case {
+        title: "a Registry script has loaded CGI.pm and DBI",
+        figure: None,
+        application: "registry",
+        configuration: "",
+        paths: &["/light", "/perl/modules.pl"],
+    },
+    Case {
+        title: "the same, with both preloaded",
+        figure: None,
+        application: "registry",
+        configuration: PRELOADED,
+        paths: &["/light", "/perl/modules.pl"],
+    },
+    Case {
+        title: "PHP, a hello",
+        figure: Some("php"),
+        application: "hello",
+        configuration: "",
+        paths: &["/php/hello.php"],
+    },
 ];
 
 pub(crate) fn run(options: &Options, report: &mut Report) -> Result<()> {
     let names = present(&["hostler", "apache-prefork"], report);
     let mut rows = Vec::new();
-    for (what, configuration, paths) in CASES {
+    for case in CASES {
         for name in &names {
-            let mut stage = Stage::new("registry", configuration)?.file("perl/modules.pl", SCRIPT)?;
+            let mut stage = Stage::new(case.application, case.configuration)?;
+            if case.application == "registry" {
+                stage = stage.file("perl/modules.pl", SCRIPT)?;
+            }
             // Outside of virtual hosts Hostler would bound the connections with it, too.
             stage.site.own.insert("apache".to_owned(), pool());
             let hostlers = stage.site.own.entry("hostler".to_owned()).or_default();
             hostlers.push_str(&format!("<VirtualHost *:@PORT@>\n{}</VirtualHost>\n", pool()));
             let server = stage.start(name)?;
-            for path in paths {
+            for path in case.paths {
                 // More at a time than there are workers: none is left out.
                 Page { server: &server, hosts: &[], path }.warm_up(16 * WORKERS, options.seconds())?;
             }
             let most = workers(&server).iter().map(|held| held.private).max().map_or(f64::NAN, float);
-            if what == CASES[0].0 {
-                report.figure(&format!("memory/{name}/light"), Figure::of(most / 1_048_576.0));
+            if let Some(figure) = case.figure {
+                report.figure(&format!("memory/{name}/{figure}"), Figure::of(most / 1_048_576.0));
             }
-            rows.push(row(format!("{}: {what}", title(name)), &workers(&server), &server.held()));
+            rows.push(row(format!("{}: {}", title(name), case.title), &workers(&server), &server.held()));
         }
     }
     let about = "Memory of warm workers in MiB: what each of them holds alone (USS), and with its part of what it shares \

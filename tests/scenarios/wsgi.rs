@@ -15,6 +15,8 @@ macro_rules! needs_python {
     };
 }
 
+mod remembered;
+
 /// What all scripts here begin with.
 const ANSWER: &str = r#"
 import os, sys

@@ -11,8 +11,8 @@ pub(crate) struct Options {
     /// Fewer and shorter rounds, only to see that everything works; the figures mean little
     #[arg(long)]
     quick: bool,
-    /// Only these parts: files, rewriting, perl, keepalive, programs, tails, tails-perl, php, wordpress, sockets, proxy, servlets,
-    /// limit, users, steady, memory, jvm, sites, virtual-hosts, idle, start
+    /// Only these parts: files, rewriting, perl, keepalive, programs, tails, tails-perl, php, wordpress, sockets, python,
+    /// proxy, servlets, limit, users, steady, memory, jvm, sites, virtual-hosts, idle, start
     #[arg(long, value_delimiter = ',')]
     only: Vec<String>,
     /// Take the programs in target/release as they are

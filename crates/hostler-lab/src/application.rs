@@ -14,7 +14,7 @@
 //! | `proxy` | `/proxy/hello`, `/proxy/large.bin` (10 MB), which a server behind answers |
 //! | `rewriting` | at the host `a.test`: `/plain/page.html` (4 kB), `/front/article`, `/guarded/page.html`; at `prefixes.test`: `/section-1999/page.html` |
 //! | `wordpress` | `/wordpress/` |
-//! | `fork` | `/cgi-perl/plain.pl`, `/cgi-perl/form.pl` (with CGI.pm), forked where the server can; `/exec/...` the same as plain CGI |
+//! | `fork` | `/cgi-perl/plain.pl`, `/cgi-perl/form.pl` (with CGI.pm), forked where the server can; `/exec/...` the same as plain CGI; `/php/hello.php`, forked or by php-cgi |
 
 mod comments;
 mod compile;

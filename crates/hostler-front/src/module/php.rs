@@ -99,7 +99,6 @@ async fn handle(request: &mut Request, handler: &'static [u8]) -> Result<Body, H
         dialect: Some(&said::Said as &dyn Dialect),
         one_shot,
         group: group(request),
-        is_of_url: true,
         timeout: None,
         on_abandon: OnAbandon::RunToEnd(LONGEST_ALONE),
         directory,

@@ -51,7 +51,6 @@ async fn handle(request: &mut Request) -> Result<Body, Halt> {
         dialect: None,
         one_shot,
         group: None,
-        is_of_url: true,
         timeout: None,
         on_abandon: match plain.runs_to_end {
             true => OnAbandon::RunToEnd(LONGEST_ALONE),

@@ -113,7 +113,6 @@ async fn handle(request: &mut Request) -> Result<Body, Halt> {
         dialect: Some(&file::Files),
         one_shot,
         group: Some(name),
-        is_of_url: false,
         timeout,
         on_abandon: OnAbandon::TakeBackOrKill(timeout.unwrap_or(LONGEST_ALONE)),
         directory: told::known(request, aliased),

@@ -48,6 +48,11 @@ pub(crate) trait Way {
     /// The message that begins a request; `remembered`: what every request for the URL comes to.
     fn encoded(&self, remembered: &Request, head: RequestHead<'_>) -> Vec<u8>;
 
+    /// How long one may take.
+    fn timeout(&self, remembered: &Request) -> Duration {
+        settings::timeout(&remembered.server)
+    }
+
     /// What becomes of one whose client goes.
     fn on_abandon(&self, timeout: Duration) -> OnAbandon;
 
@@ -153,7 +158,7 @@ fn work(
     message.remote_ip = remote.as_bytes();
     message.log_id = log_id.as_bytes();
     message.headers_in = headers_in;
-    let timeout = settings::timeout(&request.server);
+    let timeout = way.timeout(request);
     Work {
         thread: thread.index,
         directory: directory.clone(),

@@ -55,8 +55,6 @@ pub(crate) struct Ask {
     pub(crate) one_shot: bool,
     /// The group whose pool it is for, if the engine's programs are divided.
     pub(crate) group: Option<Arc<str>>,
-    /// Whether that follows from the URL alone, so that it may be remembered with it.
-    pub(crate) is_of_url: bool,
     /// How long it may take; `None`: `Timeout`.
     pub(crate) timeout: Option<Duration>,
     /// What becomes of it when its client goes.
@@ -96,18 +94,7 @@ enum Answer {
 }
 
 async fn trip(request: &mut Request, ask: Ask) -> Result<Answer, Error> {
-    let Ask {
-        engine,
-        dialect,
-        one_shot,
-        group,
-        is_of_url,
-        timeout,
-        on_abandon,
-        directory,
-        translated,
-        handler,
-    } = ask;
+    let Ask { engine, dialect, one_shot, group, timeout, on_abandon, directory, translated, handler } = ask;
     let body = (!request.target.body.is_empty()).then(|| request.target.body.clone());
     let flags = head::flags(request) | if body.is_some() { request_flag::BODY } else { 0 };
     let texts = Texts::of(request, translated);
@@ -120,11 +107,9 @@ async fn trip(request: &mut Request, ask: Ask) -> Result<Answer, Error> {
         timeout,
         on_abandon,
     };
-    if is_of_url {
-        let task =
-            fast::Task { engine, one_shot, group: group.clone(), directory, texts, handler: Some(handler) };
-        fast::remember(request, task, Rc::new(Answering { engine, dialect }));
-    }
+    let task =
+        fast::Task { engine, one_shot, group: group.clone(), directory, texts, handler: Some(handler) };
+    fast::remember(request, task, Rc::new(Answering { engine, dialect, timeout, on_abandon }));
     let exchange =
         match begin::begin(&request.thread, &request.server, engine, one_shot, group.as_ref(), work) {
             Begin::Now(exchange) => exchange,
@@ -145,6 +130,8 @@ pub(crate) fn encoded(head: &RequestHead<'_>) -> Vec<u8> {
 struct Answering {
     engine: &'static Engine,
     dialect: Option<&'static dyn Dialect>,
+    timeout: Duration,
+    on_abandon: OnAbandon,
 }
 
 impl fast::Way for Answering {
@@ -152,8 +139,12 @@ impl fast::Way for Answering {
         encoded(&head)
     }
 
+    fn timeout(&self, _: &Request) -> Duration {
+        self.timeout
+    }
+
     fn on_abandon(&self, _: Duration) -> OnAbandon {
-        OnAbandon::RunToEnd(LONGEST_ALONE)
+        self.on_abandon
     }
 
     fn go_on<'a>(

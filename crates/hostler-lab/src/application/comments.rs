@@ -135,7 +135,7 @@ pub(super) fn lay_out(database: Database, root: &Path) -> Result<LaidOut> {
     // Nobody sets variables for an ASGI application's process.
     files::write(root, "asgi/dsn", dsn.as_bytes())?;
     let configuration = CONFIGURATION.replace("@DSN@", &dsn).replace("@DRIVER@", database.driver().0);
-    let mut hostler = HOSTLER.to_owned();
+    let mut hostler = probe::with_python(HOSTLER);
     if java::unavailable(Some(database.jdbc())).is_none() {
         servlets(database, root, &dsn)?;
         hostler.push_str(SERVLETS);

@@ -1,26 +1,40 @@
-//! CGI programs in Perl, started for each request or forked from a warm parent.
+//! CGI programs in Perl and scripts in PHP, started for each request or forked from a warm parent.
 
 use super::files::{self, Files, files};
-use super::{Technique, probe};
+use super::{Technique, probe, wordpress};
 use crate::contestant::Site;
 use anyhow::Result;
 use std::path::Path;
 
-const FILES: Files = files!["fork": "cgi-perl/plain.pl", "cgi-perl/form.pl"];
+const FILES: Files = files!["fork": "cgi-perl/plain.pl", "cgi-perl/form.pl", "php/hello.php"];
 const CONFIGURATION: &str = include_str!("../../../../lab/applications/fork/site.conf");
 const HOSTLER: &str = include_str!("../../../../lab/applications/fork/hostler.conf");
+const APACHE: &str = include_str!("../../../../lab/applications/fork/apache.conf");
+/// PHP's settings, the same as for its warm workers.
+const PHP_INI: &str = include_str!("../../../../lab/applications/hello/php.ini");
 
 pub(super) fn techniques() -> Vec<Technique> {
-    vec![probe::technique("cgi-perl", probe::perl(&["CGI"], "libcgi-pm-perl"))]
+    vec![
+        probe::technique("cgi-perl", probe::perl(&["CGI"], "libcgi-pm-perl")),
+        probe::php_cgi(wordpress::php_cgi().is_none().then(|| NO_PHP_CGI.to_owned())),
+    ]
 }
+
+/// Why there is no PHP in a process for each request beside Hostler's.
+pub(super) const NO_PHP_CGI: &str =
+    "there is no php-cgi8.2; ./setup.sh test unpacks it, or apt-get install php8.2-cgi";
 
 pub(super) fn lay_out(root: &Path) -> Result<Site> {
     files::write_all(root, FILES)?;
     files::make_folder(root, Path::new("htdocs"))?;
+    files::write(root, "php.ini", PHP_INI.as_bytes())?;
+    wordpress::copy_php_cgi(root)?;
     Ok(Site {
         root: root.to_owned(),
         configuration: CONFIGURATION.to_owned(),
-        own: [("hostler".to_owned(), HOSTLER.to_owned())].into(),
+        own: [("hostler", HOSTLER), ("apache", APACHE)]
+            .map(|(name, text)| (name.to_owned(), text.to_owned()))
+            .into(),
         ..Site::default()
     })
 }

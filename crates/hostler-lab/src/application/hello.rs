@@ -54,7 +54,7 @@ pub(super) fn lay_out(root: &Path) -> Result<Site> {
     files::write_all(root, FILES)?;
     let mut own: BTreeMap<_, _> =
         OWN.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned())).collect();
-    let (mut first, mut hostler) = (BTreeMap::new(), ASGI.to_owned());
+    let (mut first, mut hostler) = (BTreeMap::new(), probe::with_python(ASGI));
     if compile::unavailable(FASTCGI).is_none() {
         compile::compile(root, "fastcgi-c/hello.c", "fastcgi-c/hello", FASTCGI)?;
         first.insert("nginx".to_owned(), PROGRAMS.to_owned());

@@ -1,6 +1,7 @@
 //! E3: two virtual hosts, each with a user of its own: small programs that say who they are, a Django site, WordPress.
 
 use super::files::{self, Files, files};
+use super::fork::NO_PHP_CGI;
 use super::{LaidOut, Server, Technique, probe, wordpress};
 use crate::contestant::Site;
 use anyhow::Result;
@@ -37,8 +38,6 @@ pub(super) fn techniques() -> Vec<Technique> {
 }
 
 const ROOT: &str = "needs root to change users; run the lab as root";
-const NO_PHP_CGI: &str = "there is no php-cgi8.2; ./setup.sh test unpacks it, or apt-get install php8.2-cgi";
-
 pub(super) fn lay_out(root: &Path) -> Result<LaidOut> {
     files::write_all(root, FILES)?;
     let database = if wordpress::unavailable().is_none() { Some(wordpress::lay_out(root)?) } else { None };

@@ -2,6 +2,7 @@
 
 use super::Technique;
 use super::files;
+use crate::contestant;
 use anyhow::Result;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -56,6 +57,11 @@ pub(super) fn php(unavailable: Option<String>) -> Technique {
     with_module("php", unavailable, ("php", "libapache2-mod-php8.2"), "php")
 }
 
+/// PHP in a process for each request: Apache starts php-cgi, Hostler forks its own.
+pub(super) fn php_cgi(unavailable: Option<String>) -> Technique {
+    of_hostler("php-cgi", "php", unavailable)
+}
+
 /// WSGI: Apache has it where mod_wsgi is installed.
 pub(super) fn wsgi(unavailable: Option<String>) -> Technique {
     with_module("wsgi", unavailable, ("wsgi", "libapache2-mod-wsgi-py3"), "wsgi")
@@ -64,6 +70,13 @@ pub(super) fn wsgi(unavailable: Option<String>) -> Technique {
 /// ASGI.
 pub(super) fn asgi(unavailable: Option<String>) -> Technique {
     of_hostler("asgi", "asgi", unavailable)
+}
+
+/// An ASGI application's configuration, whose `@PYTHON@` is the interpreter.
+pub(super) fn with_python(configuration: &str) -> String {
+    let home = contestant::python_environment();
+    let option = home.map(|home| format!(" \"python-home={}\"", home.display())).unwrap_or_default();
+    configuration.replace(" @PYTHON@", &option)
 }
 
 /// Servlets, or JSP.

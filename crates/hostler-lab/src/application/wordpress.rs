@@ -59,12 +59,20 @@ pub(super) fn lay_out(root: &Path) -> Result<Mariadb> {
     files::write(root, "wordpress/php.ini", settings()?.as_bytes())?;
     files::write(root, "wordpress/install.php", INSTALL.as_bytes())?;
     install(root, &site)?;
-    if let Some(program) = php_cgi() {
-        files::make_folder(root, Path::new("cgi-bin"))?;
-        // A copy keeps its mode: everybody may run it.
-        fs::copy(program, root.join("cgi-bin/php-cgi"))?;
-    }
+    copy_php_cgi(root)?;
     Ok(database)
+}
+
+/// Puts php-cgi below `root/cgi-bin`, where there is one.
+///
+/// # Errors
+/// A full disk.
+pub(super) fn copy_php_cgi(root: &Path) -> Result<()> {
+    let Some(program) = php_cgi() else { return Ok(()) };
+    files::make_folder(root, Path::new("cgi-bin"))?;
+    // A copy keeps its mode: everybody may run it.
+    fs::copy(program, root.join("cgi-bin/php-cgi"))?;
+    Ok(())
 }
 
 /// What it needs as an application of its own.
