@@ -1,6 +1,8 @@
 //! URLs whose phases come to the same for every request: a further request passes them over, and nothing that a rule says of
 //! one client, one query or one moment is passed over with them. (The same of PHP's URLs is in `php/remembered.rs`.)
 
+mod rewritten;
+
 use crate::faults::await_that;
 use crate::proxy::{backend, head};
 use hostler_tests::{Server, Site, needs_program};

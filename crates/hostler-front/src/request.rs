@@ -91,6 +91,8 @@ pub(crate) struct Request {
     pub(crate) lasting: bool,
     /// What modules have looked at that differs between clients.
     pub(crate) looks: looks::Looks,
+    /// The phases before its handler, and nothing else, have led to the request that goes on in its place.
+    pub(crate) is_led_on: bool,
     /// The site whose files were looked at, and its epoch when the first of them was.
     pub(crate) epoch: Cell<Option<(SiteId, u64)>>,
 
@@ -170,6 +172,7 @@ impl Request {
             is_checked: false,
             is_typed: false,
             lasting: true,
+            is_led_on: false,
             looks: looks::Looks::NOTHING,
             epoch: Cell::default(),
             prev: None,
@@ -188,9 +191,10 @@ impl Request {
         site
     }
 
-    /// Whether all files that were looked at are this site's, and it has had this epoch since.
+    /// Whether all files that were looked at are this site's, and it has had this epoch since; also for those that it goes on
+    /// for.
     pub(crate) fn holds_for(&self, site: &Site, epoch: u64) -> bool {
-        self.epoch.get().is_none_or(|looked_at| looked_at == (site.id, epoch))
+        self.chain().all(|request| request.epoch.get().is_none_or(|looked_at| looked_at == (site.id, epoch)))
     }
 
     /// Sets path and query from an already escaped local target.
@@ -228,11 +232,12 @@ impl Request {
 
     /// The request that the client sent.
     pub(crate) fn original(&self) -> &Self {
-        let mut request = self;
-        while let Some(prev) = &request.prev {
-            request = prev;
-        }
-        request
+        self.chain().last().unwrap_or(self)
+    }
+
+    /// The request, and those that it goes on for, the client's last.
+    pub(crate) fn chain(&self) -> impl Iterator<Item = &Self> {
+        std::iter::successors(Some(self), |request| request.prev.as_deref())
     }
 
     /// Sends fields ahead of the answer (RFC 8297), where the client's protocol knows such.

@@ -87,3 +87,37 @@ fn answers_that_are_not_plain_go_the_long_way_in_mid_conversation() {
         assert_eq!(server.get("/broken.php").text().len(), 100_000, "{round}");
     }
 }
+
+/// The usual front controller: whatever is not there is the program's.
+#[test]
+fn a_front_controller_is_told_of_each_request_as_it_is() {
+    needs_php!();
+    let text = "<?php echo implode(' ', array_map(fn($name) => ($_SERVER[$name] ?? '') ?: '-', ['REQUEST_URI', 'QUERY_STRING', 'REDIRECT_URL', \
+                'REDIRECT_QUERY_STRING', 'REDIRECT_STATUS', 'SCRIPT_NAME', 'PATH_INFO', 'PHP_SELF', 'HTTP_COOKIE', 'HTTP_USER_AGENT'])), \
+                ' ', $_GET['p'] ?? '-'; if (isset($_GET['end'])) { http_response_code(404); }";
+    let rules = "RewriteEngine On\nRewriteRule ^index\\.php$ - [L]\nRewriteCond %{HTTP_USER_AGENT} bad\nRewriteRule ^ - [F]\n\
+                 RewriteCond %{REQUEST_FILENAME} !-f\nRewriteCond %{REQUEST_FILENAME} !-d\nRewriteRule . /index.php [L]\n";
+    let server = site(&[("index.php", text), (".htaccess", rules)]).start();
+    let ask = |target: &str, fields: &str| {
+        let head = format!("GET {target} HTTP/1.1\r\nHost: a\r\n{fields}Connection: close\r\n\r\n");
+        let answer = server.request(head.as_bytes());
+        (answer.status, if answer.status == 403 { String::new() } else { answer.text() })
+    };
+    for round in 0..8 {
+        let is = |target: &str, fields: &str, status: u16, told: &str| {
+            assert_eq!(ask(target, fields), (status, told.to_owned()), "{target} {fields} {round}");
+        };
+        is("/a/post", "", 200, "/a/post - /a/post - 200 /index.php - /index.php - - -");
+        is("/a/post?p=1", "", 200, "/a/post?p=1 p=1 /a/post p=1 200 /index.php - /index.php - - 1");
+        is(
+            "/a/post?p=2",
+            "Cookie: c\r\n",
+            200,
+            "/a/post?p=2 p=2 /a/post p=2 200 /index.php - /index.php c - 2",
+        );
+        is("/a/post", "User-Agent: x\r\n", 200, "/a/post - /a/post - 200 /index.php - /index.php - x -");
+        is("/a/post", "User-Agent: bad\r\n", 403, "");
+        is("/index.php?p=3", "", 200, "/index.php?p=3 p=3 - - - /index.php - /index.php - - 3");
+        is("/a/post?end", "", 404, "/a/post?end end /a/post end 200 /index.php - /index.php - - -");
+    }
+}

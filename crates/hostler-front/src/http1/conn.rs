@@ -17,7 +17,7 @@ use crate::io::sent::Sent;
 use crate::io::stream::Io;
 use crate::memory::answers::{self, Fast};
 use crate::memory::handlers;
-use crate::memory::urls::{self, How};
+use crate::memory::urls::{self, How, KnownUrl};
 use crate::request::Request;
 use crate::request::connection::Peer;
 use crate::request::thread::Thread;
@@ -39,7 +39,7 @@ enum Next {
     /// Given to a worker on the spot.
     Begun(Box<FastRequest>),
     /// A head for the whole way, or for the handler, if it is known what the phases before that come to.
-    Head(Bytes, Head, Option<Rc<Request>>),
+    Head(Bytes, Head, Option<Rc<KnownUrl>>),
     Bad(HeadError, Bytes),
     /// Its address asks too often; when it may again.
     TooMany(Bytes, Duration),
@@ -68,8 +68,8 @@ pub(crate) async fn serve(thread: Rc<Thread>, io: Io, peer: Rc<Peer>) {
                 fast.after
             }
             Next::Begun(begun) => worker(&thread, &wire, &peer, begun).await,
-            Next::Head(buffer, head, earlier) => {
-                Box::pin(answer(&thread, &wire, &peer, (buffer, head), earlier)).await
+            Next::Head(buffer, head, known) => {
+                Box::pin(answer(&thread, &wire, &peer, (buffer, head), known)).await
             }
             Next::Bad(error, buffer) => {
                 Box::pin(refuse(&thread, &wire, &peer, error.status(), &error.to_string(), buffer)).await;
@@ -207,10 +207,11 @@ fn known_already(thread: &Rc<Thread>, peer: &Peer, head: &Head, buffer: &[u8]) -
         How::Worker(_) => {
             fast::begin(thread, peer, (head, buffer), &url, &asked).map(|begun| Next::Begun(Box::new(begun)))
         }
-        How::Handler(earlier) => {
+        How::Handler(_) => {
             let buffer = Bytes::copy_from_slice(&buffer[..head.length]);
-            Some(Next::Head(buffer, head.clone(), Some(earlier.clone())))
+            Some(Next::Head(buffer, head.clone(), Some(url.clone())))
         }
+        How::Apart(_) => None,
     }
 }
 
@@ -220,7 +221,7 @@ async fn answer(
     wire: &Rc<Wire>,
     peer: &Rc<Peer>,
     (buffer, head): (Bytes, Head),
-    earlier: Option<Rc<Request>>,
+    known: Option<Rc<KnownUrl>>,
 ) -> After {
     let (framing, both) = match hostler_http1::framing::framing(&head, &buffer) {
         Ok(framing) => framing,
@@ -235,9 +236,11 @@ async fn answer(
     let body =
         if framing == Framing::None { RequestBody::Empty } else { RequestBody::Incoming(incoming.clone()) };
     let wish = hostler_http1::framing::keep_alive(&head, &buffer);
-    let mut request = match &earlier {
-        Some(earlier) => handlers::resumed(thread, peer, (&buffer, &head), earlier),
-        None => Request::from_http1(thread, peer, &buffer, &head, body),
+    let (mut request, is_resumed) = match known.as_deref().map(|url| (&url.how, url.has_query())) {
+        Some((How::Handler(earlier), with_query)) => {
+            (handlers::resumed(thread, peer, (&buffer, &head), (earlier, with_query)), true)
+        }
+        _ => (Request::from_http1(thread, peer, &buffer, &head, body), false),
     };
     let trailers = head.version >= head::HTTP_11
         && head.field(&buffer, "te").is_some_and(|te| has_token(te, b"trailers"));
@@ -247,9 +250,9 @@ async fn answer(
     }
     wire.watch.start(head.version < head::HTTP_10 || framing != Framing::None);
     let serving = async {
-        match earlier {
-            Some(_) => serve::serve_handler(request).await,
-            None => serve::serve(thread, request).await,
+        match is_resumed {
+            true => serve::serve_handler(request).await,
+            false => serve::serve(thread, request).await,
         }
     };
     let Some(reply) = wire.while_there(serving).await else {

@@ -98,7 +98,8 @@ pub(crate) fn answer(
     asked: &Asked<'_>,
 ) -> Option<Fast> {
     let How::Stored(answers) = &url.how else { return None };
-    if head.version != HTTP_11 || !asked.is_plain || urls::split(head.target.of(buffer)).1.is_some() {
+    let is_its_query = url.has_query() || text::split(head.target.of(buffer)).1.is_none();
+    if head.version != HTTP_11 || !asked.is_plain || !is_its_query {
         return None;
     }
     let answer = answers.find(Class::of(asked))?.clone();
@@ -165,15 +166,27 @@ pub(crate) fn remember(head: &Head, buffer: &[u8], reply: &Reply) {
 }
 
 /// Whether every request for this URL would be answered alike: nothing on its way looked at the request, but for
-/// compression at the codings that the client takes.
+/// compression at the codings that the client takes, and what entries of the memory are told apart by.
 fn is_same_for_all(request: &Request) -> bool {
     let Found::File(info, Ok(_)) = &request.resource.found else { return false };
     // A young file's entity tag is weak for a moment.
     let settled = request.client.second() - info.mtime > 2;
     settled
         && request.client.version == HTTP_11
-        && request.target.args.is_none()
         && matches!(request.resource.handler.as_deref(), None | Some(b"default-handler"))
-        && request.reply.headers_out.all(b"Vary").all(|names| names.eq_ignore_ascii_case(b"Accept-Encoding"))
-        && urls::is_same_for_all(request, Looks::QUERY.and(Looks::AUTHORIZATION), "")
+        && varies_as_entries_do(request)
+        && urls::is_same_for_all(request, Looks::AUTHORIZATION, "")
+}
+
+/// Whether caches are told of nothing but codings, which answers are kept by, and of what entries are told apart by.
+fn varies_as_entries_do(request: &Request) -> bool {
+    let by_agent = request.all_looks().have(Looks::AGENT);
+    let is_known = |name: &[u8]| {
+        let name = name.trim_ascii();
+        name.eq_ignore_ascii_case(b"Accept-Encoding")
+            || (by_agent && name.eq_ignore_ascii_case(b"User-Agent"))
+    };
+    let mut names =
+        request.reply.headers_out.all(b"Vary").flat_map(|names| names.split(|byte| *byte == b','));
+    names.all(is_known)
 }

@@ -11,16 +11,12 @@ use bytes::Bytes;
 use hostler_http1::head::Head;
 use std::rc::Rc;
 
-/// What one holds beside its URL, in bytes: a request with its tables, about.
-const SIZE: usize = 4096;
-
 /// Remembers what the phases have come to, if it would be the same for every `GET`. To be called by the handler of `module`
 /// before it changes anything.
 pub(crate) fn remember(request: &Request, module: &str) {
     // A request that was resumed comes here, too: the modules are asked last.
     if is_plain(request) && !urls::is_known(request) && urls::is_same_before_handler(request, module) {
-        let size = SIZE + 8 * request.client.target.len();
-        urls::remember(request, How::Handler(Rc::new(urls::kept(request))), size);
+        urls::remember(request, How::Handler(Rc::new(urls::kept(request))), urls::size(request));
     }
 }
 
@@ -42,12 +38,10 @@ pub(crate) fn resumed(
     thread: &Rc<Thread>,
     peer: &Rc<Peer>,
     (buffer, head): (&Bytes, &Head),
-    earlier: &Request,
+    (earlier, with_query): (&Request, bool),
 ) -> Request {
-    let mut request = Request::from_http1(thread, peer, buffer, head, RequestBody::Empty);
-    request.target.args =
-        urls::split(&request.client.target).1.map(|args| request.client.target.slice_ref(args));
-    request.resume(earlier);
+    let request = Request::from_http1(thread, peer, buffer, head, RequestBody::Empty);
+    let mut request = request.resumed(earlier, with_query);
     request.slots = earlier.slots.clone();
     request
 }

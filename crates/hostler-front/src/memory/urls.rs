@@ -1,6 +1,9 @@
 //! The memory of URLs whose way through the phases is known, and depends on nothing that differs between clients. What is
 //! remembered was made by the whole way, and holds while the site's epoch does.
 //!
+//! Where rules look at the query or the browser, or have led the request to another URL, requests for a path are told apart by
+//! these: under the path stands by what ([`Apart`]), and each of them has an entry of its own.
+//!
 //! Whether something may be remembered is decided here ([`is_same_for_all`]), by what modules have noted that they look at
 //! ([`crate::request::looks`]), and by what they have a say in; nobody keeps a list of modules.
 
@@ -13,6 +16,7 @@ use crate::request::thread::Thread;
 use crate::request::vhost::AddressHosts;
 use crate::request::{Origin, Request};
 use crate::site::files::Site;
+use crate::values::text::split;
 use hashbrown::HashMap;
 use hostler_config::Server;
 use hostler_http1::framing::KeepAlive;
@@ -39,6 +43,51 @@ pub(crate) enum How {
     Worker(Rc<dyn Any>),
     /// By a handler that sees each request itself; this is one, as the phases before the handler left it.
     Handler(Rc<Request>),
+    /// It depends on more than host and path: entries of their own say how.
+    Apart(Apart),
+}
+
+/// What requests for a path are told apart by.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Apart {
+    /// The request's line.
+    line: bool,
+    /// `User-Agent`.
+    agent: bool,
+}
+
+impl Apart {
+    /// What those of this request's path have to be told apart by.
+    fn of(request: &Request, how: &How) -> Self {
+        let looks = request.all_looks();
+        let has_query = split(&request.client.target).1.is_some();
+        Self {
+            line: looks.have(Looks::LINE)
+                || request.prev.is_some()
+                || (has_query && matches!(how, How::Stored(_))),
+            agent: looks.have(Looks::AGENT),
+        }
+    }
+
+    const fn and(self, other: Self) -> Self {
+        Self { line: self.line || other.line, agent: self.agent || other.agent }
+    }
+
+    fn is_none(self) -> bool {
+        self == Self::default()
+    }
+}
+
+/// What the memory goes by of a request.
+#[derive(Clone, Copy)]
+struct Key<'a> {
+    peer: &'a Peer,
+    /// Of its browser, where rules of BrowserMatch tell them apart.
+    class: u16,
+    host: &'a [u8],
+    path: &'a [u8],
+    line: &'a [u8],
+    agent: &'a [u8],
 }
 
 /// A URL.
@@ -47,9 +96,18 @@ pub(crate) struct KnownUrl {
     epoch: u64,
     pub(crate) server: Arc<Server>,
     pub(crate) how: How,
+    /// What the entry is told apart by from others of its path.
+    apart: Apart,
     /// Keeps the address in the key taken.
     _hosts: Arc<AddressHosts>,
     size: usize,
+}
+
+impl KnownUrl {
+    /// Whether all requests that it is for have the same query.
+    pub(crate) fn has_query(&self) -> bool {
+        self.apart.line
+    }
 }
 
 /// A thread's memory.
@@ -112,27 +170,31 @@ impl<'a> Asked<'a> {
     }
 }
 
-/// Path and query of a request's target.
-pub(crate) fn split(target: &[u8]) -> (&[u8], Option<&[u8]>) {
-    match memchr::memchr(b'?', target) {
-        Some(at) => (&target[..at], Some(&target[at + 1..])),
-        None => (target, None),
+impl Key<'_> {
+    /// Address, class of client, name of the handshake, host and path, of which the latter two have no space; what it is told
+    /// apart by, with the length of what has spaces.
+    fn write(&self, key: &mut Vec<u8>, apart: Apart) {
+        key.clear();
+        key.extend_from_slice(&(Arc::as_ptr(&self.peer.hosts) as usize).to_ne_bytes());
+        key.extend_from_slice(&self.class.to_ne_bytes());
+        // What was right for a handshake for one name need not be for another (421 Misdirected Request).
+        if let Some(name) = self.peer.tls.as_ref().and_then(|tls| tls.server_name.as_deref()) {
+            key.extend_from_slice(name.as_bytes());
+        }
+        key.push(b' ');
+        key.extend_from_slice(self.host);
+        key.push(b' ');
+        key.extend_from_slice(self.path);
+        for (is_part, text) in [(apart.line, self.line), (apart.agent, self.agent)] {
+            if is_part {
+                key.push(b' ');
+                key.extend_from_slice(&text.len().to_ne_bytes());
+                key.extend_from_slice(text);
+            } else if !apart.is_none() {
+                key.extend_from_slice(b" -");
+            }
+        }
     }
-}
-
-/// Address, class of client, name of the handshake, host and path; none of the latter has a space.
-fn write_key(key: &mut Vec<u8>, peer: &Peer, class: u16, host: &[u8], path: &[u8]) {
-    key.clear();
-    key.extend_from_slice(&(Arc::as_ptr(&peer.hosts) as usize).to_ne_bytes());
-    key.extend_from_slice(&class.to_ne_bytes());
-    // What was right for a handshake for one name need not be for another (421 Misdirected Request).
-    if let Some(name) = peer.tls.as_ref().and_then(|tls| tls.server_name.as_deref()) {
-        key.extend_from_slice(name.as_bytes());
-    }
-    key.push(b' ');
-    key.extend_from_slice(host);
-    key.push(b' ');
-    key.extend_from_slice(path);
 }
 
 /// What is remembered of a request's URL, if it still holds.
@@ -152,61 +214,105 @@ pub(crate) fn find<'a>(
         return None;
     }
     let asked = Asked::of(head, buffer)?;
-    let class = agents::class(thread, asked.agent)?;
-    Some((urls.find(peer, class, asked.host, split(head.target.of(buffer)).0)?, asked))
+    let key = Key {
+        peer,
+        class: agents::class(thread, asked.agent)?,
+        host: asked.host,
+        path: split(head.target.of(buffer)).0,
+        line: head.line.of(buffer),
+        agent: asked.agent,
+    };
+    Some((urls.find(&key)?, asked))
 }
 
 /// Remembers how requests for this one's URL are answered; `size`: of it, in bytes.
 pub(crate) fn remember(request: &Request, how: How, size: usize) {
-    let (thread, peer) = (&request.thread, &request.client.peer);
-    let Some(host) = request.target.headers_in.find("Host") else { return };
-    let Some(class) = class(request) else { return };
-    let site = thread.site(&request.server);
+    let Some(key) = key(request) else { return };
+    let site = request.thread.site(&request.server);
     let epoch = site.epoch();
     if !request.holds_for(&site, epoch) {
         return;
     }
-    let path = split(&request.client.target).0;
-    let url = KnownUrl {
-        site,
+    let urls = request.thread.of::<RefCell<UrlCache>>();
+    let mut urls = urls.borrow_mut();
+    let known = urls.apart(&key);
+    let apart = Apart::of(request, &how).and(known);
+    let entry = |how, apart, size| KnownUrl {
+        site: site.clone(),
         epoch,
         server: request.server.clone(),
         how,
-        _hosts: peer.hosts.clone(),
-        size: size + host.len() + path.len() + size_of::<KnownUrl>(),
+        apart,
+        _hosts: request.client.peer.hosts.clone(),
+        size: size + key.host.len() + key.path.len() + size_of::<KnownUrl>(),
     };
-    thread.of::<RefCell<UrlCache>>().borrow_mut().insert(peer, class, host, path, url);
+    if apart != known {
+        urls.insert(&key, entry(How::Apart(apart), Apart::default(), 0));
+    }
+    let told_apart = if apart.is_none() { 0 } else { key.line.len() + key.agent.len() };
+    urls.insert(&key, entry(how, apart, size + told_apart));
+}
+
+/// What a request takes that is kept, in bytes, about: with its tables, those that it goes on for, and the path, which stands in
+/// its line and target, and in what it maps to.
+pub(crate) fn size(request: &Request) -> usize {
+    const ONE: usize = 4096;
+    request.chain().count() * (ONE + 8 * request.client.target.len())
 }
 
 /// Whether how requests for this one's URL are answered is known.
 pub(crate) fn is_known(request: &Request) -> bool {
-    let (thread, peer) = (&request.thread, &request.client.peer);
-    let Some((host, class)) = request.target.headers_in.find("Host").zip(class(request)) else {
-        return false;
-    };
-    let path = split(&request.client.target).0;
-    thread.of::<RefCell<UrlCache>>().borrow_mut().find(peer, class, host, path).is_some()
+    let urls = request.thread.of::<RefCell<UrlCache>>();
+    key(request).is_some_and(|key| urls.borrow_mut().find(&key).is_some())
 }
 
-/// The class of the request's client.
-fn class(request: &Request) -> Option<u16> {
-    agents::class(&request.thread, request.header("User-Agent").unwrap_or_default())
+/// What the memory goes by of a request.
+fn key(request: &Request) -> Option<Key<'_>> {
+    let agent = request.header("User-Agent").unwrap_or_default();
+    Some(Key {
+        peer: &request.client.peer,
+        class: agents::class(&request.thread, agent)?,
+        host: request.target.headers_in.find("Host")?,
+        path: split(&request.client.target).0,
+        line: &request.client.line,
+        agent,
+    })
 }
 
 /// The request as it is kept for others: as the phases left it, without what is its client's alone.
 pub(crate) fn kept(request: &Request) -> Request {
     let mut kept = request.clone();
-    kept.target.headers_in.clear();
-    kept.target.repeated_in.clear();
-    kept.target.args = None;
-    // It is over: its site is not at it for as long as it is remembered.
-    kept.busy = None;
+    let mut next = Some(&mut kept);
+    while let Some(request) = next {
+        request.target.headers_in.clear();
+        request.target.repeated_in.clear();
+        // It is over: its site is not at it for as long as it is remembered.
+        request.busy = None;
+        next = request.prev.as_deref_mut();
+    }
     kept
 }
 
 impl UrlCache {
-    fn find(&mut self, peer: &Peer, class: u16, host: &[u8], path: &[u8]) -> Option<Rc<KnownUrl>> {
-        write_key(&mut self.key, peer, class, host, path);
+    /// The entry that is for a request.
+    fn find(&mut self, key: &Key<'_>) -> Option<Rc<KnownUrl>> {
+        let url = self.entry(key, Apart::default())?;
+        match url.how {
+            How::Apart(apart) => self.entry(key, apart),
+            _ => Some(url),
+        }
+    }
+
+    /// What requests for a request's path are told apart by, as far as is known.
+    fn apart(&mut self, key: &Key<'_>) -> Apart {
+        match self.entry(key, Apart::default()).as_deref() {
+            Some(KnownUrl { how: How::Apart(apart), .. }) => *apart,
+            _ => Apart::default(),
+        }
+    }
+
+    fn entry(&mut self, key: &Key<'_>, apart: Apart) -> Option<Rc<KnownUrl>> {
+        key.write(&mut self.key, apart);
         let url = self.known.get(self.key.as_slice())?;
         if url.epoch == url.site.epoch() {
             return Some(url.clone());
@@ -216,11 +322,11 @@ impl UrlCache {
         None
     }
 
-    fn insert(&mut self, peer: &Peer, class: u16, host: &[u8], path: &[u8], mut url: KnownUrl) {
+    fn insert(&mut self, key: &Key<'_>, mut url: KnownUrl) {
         if self.known.len() >= MOST || self.bytes >= MOST_BYTES {
             self.make_room();
         }
-        write_key(&mut self.key, peer, class, host, path);
+        key.write(&mut self.key, url.apart);
         if let Some(before) = self.known.remove(self.key.as_slice()) {
             self.forget(&before);
             url.join(&before);
@@ -271,23 +377,32 @@ impl KnownUrl {
 /// Whether every `GET` for the request's URL comes to the same before its handler and after it, though clients differ in
 /// `these`; `but`: the module whose program answers, and sees each request itself.
 pub(crate) fn is_same_for_all(request: &Request, these: Looks, but: &str) -> bool {
-    is_alike(request, these) && !plan().another_has_say(but, request)
+    is_alike(request, these)
+        && !plan().another_has_say(but, request)
+        && request.chain().skip(1).all(|earlier| !plan().another_has_say("", earlier))
 }
 
 /// The same before its handler alone, whoever asks.
 pub(crate) fn is_same_before_handler(request: &Request, but: &str) -> bool {
-    is_alike(request, Looks::NOTHING) && !plan().another_has_say_before_handler(but, request)
+    is_alike(request, Looks::NOTHING)
+        && !plan().another_has_say_before_handler(but, request)
+        && request.chain().skip(1).all(|earlier| !plan().another_has_say_before_handler("", earlier))
 }
 
+/// `LINE` and `AGENT` are what entries are told apart by.
 fn is_alike(request: &Request, these: Looks) -> bool {
-    request.origin == Origin::Client
-        && request.prev.is_none()
-        && matches!(request.client.version, HTTP_10 | HTTP_11)
-        && &*request.target.method == b"GET"
+    let is_alike = |request: &Request| {
+        let origin = if request.prev.is_some() { Origin::Redirect } else { Origin::Client };
+        request.origin == origin
+            && &*request.target.method == b"GET"
+            && request.lasting
+            && request.user.is_none()
+    };
+    matches!(request.client.version, HTTP_10 | HTTP_11)
         && request.client.target.starts_with(b"/")
-        && request.lasting
-        && request.looks.are_among(these)
-        && request.user.is_none()
+        && request.all_looks().are_among(these.and(Looks::LINE).and(Looks::AGENT))
+        && request.chain().all(is_alike)
+        && request.chain().skip(1).all(|earlier| earlier.is_led_on)
 }
 
 #[cfg(test)]

@@ -39,7 +39,7 @@ pub(crate) static MODULE: Module = Module {
 /// Redirects to the program of the request's handler, type or method.
 fn check(request: &mut Request) -> Continue {
     // `Script GET` comes into effect with a query.
-    request.looked_at(Looks::QUERY);
+    request.looked_at(Looks::LINE);
     let dir = request.resource.dir.clone();
     if !dir.actions.is_set() {
         return Ok(());

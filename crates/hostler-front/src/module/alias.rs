@@ -33,7 +33,7 @@ pub(crate) static MODULE: Module = Module {
             effect: Effect::Decides,
             run: Run::Later(|request| {
                 // They go on with it.
-                request.looked_at(Looks::QUERY);
+                request.looked_at(Looks::LINE);
                 Box::pin(async move { redirect(request, true).await.map(|()| Flow::Ok) })
             }),
         },

@@ -61,7 +61,10 @@ pub(crate) static REDIRECT: Module = Module {
         when: |request| request.notes.contains(TARGET),
         effect: Effect::Decides,
         run: Run::Now(|request| match request.notes.find(TARGET).map(|target| target.to_vec()) {
-            Some(target) => Err(Halt::Redirect { method: request.target.method.clone(), target }),
+            Some(target) => {
+                request.is_led_on = true;
+                Err(Halt::Redirect { method: request.target.method.clone(), target })
+            }
             None => Ok(Flow::Declined),
         }),
     }],
@@ -162,7 +165,7 @@ async fn server_rules(request: &mut Request, context: &Context) -> Result<Transl
     };
     let (looks, lasting) = view.looks();
     // Whoever goes by host and path alone would not hand this query on.
-    let looks = if request.target.args == query { looks } else { looks.and(Looks::MORE) };
+    let looks = if request.target.args == query { looks } else { looks.and(Looks::LINE) };
     end(request, &rewriting, looks, lasting)?;
     Ok(translated)
 }

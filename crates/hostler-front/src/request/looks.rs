@@ -10,15 +10,22 @@ pub(crate) struct Looks(u8);
 
 impl Looks {
     pub(crate) const NOTHING: Self = Self(0);
-    /// What stands behind the path's question mark.
-    pub(crate) const QUERY: Self = Self(1);
+    /// More of the request's line than its path: the query, above all.
+    pub(crate) const LINE: Self = Self(1);
     pub(crate) const AUTHORIZATION: Self = Self(2);
     /// Anything else.
     pub(crate) const MORE: Self = Self(4);
+    /// `User-Agent`.
+    pub(crate) const AGENT: Self = Self(8);
 
     /// Both.
     pub(crate) const fn and(self, other: Self) -> Self {
         Self(self.0 | other.0)
+    }
+
+    /// Whether they have all of that.
+    pub(crate) const fn have(self, these: Self) -> bool {
+        self.0 & these.0 == these.0
     }
 
     /// Whether there is nothing among it that `these` don't have.
@@ -28,6 +35,11 @@ impl Looks {
 }
 
 impl Request {
+    /// What was looked at of it, and of those that it goes on for.
+    pub(crate) fn all_looks(&self) -> Looks {
+        self.chain().fold(Looks::NOTHING, |all, request| all.and(request.looks))
+    }
+
     /// Notes that a module has looked at this. What is made of the request may be kept for others that differ only in
     /// what nobody has looked at.
     pub(crate) fn looked_at(&mut self, looks: Looks) {

@@ -130,8 +130,24 @@ impl Request {
         }
     }
 
+    /// The request as the phases would leave it that came as this one, and for which they come to the same as for `earlier`.
+    /// `with_query`: the earlier one had the same query.
+    pub(crate) fn resumed(mut self, earlier: &Self, with_query: bool) -> Self {
+        if let Some(before) = &earlier.prev {
+            let before = self.resumed(before, with_query);
+            self = before.redirected(earlier.target.method.clone(), &earlier.target.uri);
+        }
+        self.resume(earlier);
+        self.target.args = if with_query {
+            earlier.target.args.clone()
+        } else {
+            text::split(&self.client.target).1.map(|args| self.client.target.slice_ref(args))
+        };
+        self
+    }
+
     /// Takes over what the phases have come to for an earlier request, for which they come to the same.
-    pub(crate) fn resume(&mut self, earlier: &Self) {
+    fn resume(&mut self, earlier: &Self) {
         self.server = earlier.server.clone();
         self.target.uri.clone_from(&earlier.target.uri);
         self.client.hostname.clone_from(&earlier.client.hostname);
@@ -145,6 +161,7 @@ impl Request {
         self.is_checked = earlier.is_checked;
         self.lasting = earlier.lasting;
         self.looks = earlier.looks;
+        self.is_led_on = earlier.is_led_on;
         self.epoch.set(earlier.epoch.get());
     }
 }

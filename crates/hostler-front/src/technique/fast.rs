@@ -16,7 +16,7 @@ use crate::hook::serve;
 use crate::io::body::{Body, RequestBody};
 use crate::limits::clients::Busy;
 use crate::log::access_log::{self, FastRecord};
-use crate::memory::urls::{self, Asked, How, KnownUrl};
+use crate::memory::urls::{Asked, How, KnownUrl};
 use crate::request::Request;
 use crate::request::connection::Peer;
 use crate::request::flow::Halt;
@@ -29,6 +29,7 @@ use crate::technique::framed;
 use crate::technique::head;
 use crate::technique::respond::WHOLE;
 use crate::values::table::Table;
+use crate::values::text;
 use bytes::Bytes;
 use hostler_gateway::Error;
 use hostler_gateway::backend::OnAbandon;
@@ -84,6 +85,8 @@ fn fields<'a>(head: &Head, buffer: &'a [u8]) -> Option<Fields<'a>> {
 /// A request on the fast path.
 pub(crate) struct FastRequest {
     remembered: Rc<Remembered>,
+    /// What is remembered is of requests with this one's query.
+    with_query: bool,
     /// Its site is at it until it has been answered.
     busy: Rc<Busy>,
     start: Option<Begin>,
@@ -115,7 +118,8 @@ pub(crate) fn begin(
     let start = match begin::refusal(thread, server, task.engine, task.one_shot, task.group.as_ref()) {
         Some(refusal) => Begin::Never(refusal),
         None => {
-            let work = work(thread, peer, &remembered, (head, buffer), headers_in, (received, number));
+            let known = (&*remembered, url.has_query());
+            let work = work(thread, peer, known, (head, buffer), headers_in, (received, number));
             begin::begin(thread, server, task.engine, task.one_shot, task.group.as_ref(), work)
         }
     };
@@ -123,6 +127,7 @@ pub(crate) fn begin(
     let head = head.clone();
     Some(FastRequest {
         remembered,
+        with_query: url.has_query(),
         busy: Rc::new(busy),
         start: Some(start),
         head,
@@ -138,7 +143,7 @@ pub(crate) fn begin(
 fn work(
     thread: &Thread,
     peer: &Peer,
-    remembered: &Remembered,
+    (remembered, with_query): (&Remembered, bool),
     (head, buffer): (&Head, &[u8]),
     headers_in: Fields<'_>,
     (received, number): (SystemTime, u64),
@@ -154,7 +159,9 @@ fn work(
     message.remote_port = peer.remote.port();
     message.the_request = head.line.of(buffer);
     message.unparsed_uri = target;
-    message.args = urls::split(target).1;
+    if !with_query {
+        message.args = text::split(target).1;
+    }
     message.remote_ip = remote.as_bytes();
     message.log_id = log_id.as_bytes();
     message.headers_in = headers_in;
@@ -260,9 +267,7 @@ impl FastRequest {
         request.client.received = self.received;
         request.client.started = self.started;
         request.busy = Some(self.busy.clone());
-        request.target.args =
-            urls::split(&request.client.target).1.map(|args| request.client.target.slice_ref(args));
-        request.resume(&self.remembered.request);
+        request = request.resumed(&self.remembered.request, self.with_query);
         self.remembered.way.resume(&mut request);
         request
     }

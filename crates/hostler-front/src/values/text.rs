@@ -2,6 +2,14 @@
 
 use std::cell::RefCell;
 
+/// Path and query of a request's target.
+pub(crate) fn split(target: &[u8]) -> (&[u8], Option<&[u8]>) {
+    match memchr::memchr(b'?', target) {
+        Some(at) => (&target[..at], Some(&target[at + 1..])),
+        None => (target, None),
+    }
+}
+
 /// A number as decimal digits.
 pub(crate) struct Decimal {
     digits: [u8; 20],

@@ -5,6 +5,7 @@ use super::record::Shown;
 use super::{buffers, clock};
 use crate::request::Request;
 use crate::request::connection::Peer;
+use crate::request::looks::Looks;
 use crate::request::thread::Thread;
 use crate::request::variables;
 use crate::values::table::Table;
@@ -23,6 +24,8 @@ use std::time::{Duration, SystemTime};
 #[derive(Debug, Default)]
 pub(crate) struct Facts {
     path: Vec<u8>,
+    /// The query, where it is not the request's own: rules have changed it, or led to another URL.
+    query: Option<Option<Bytes>>,
     filename: Vec<u8>,
     handler: Option<Bytes>,
     server_name: Vec<u8>,
@@ -30,6 +33,8 @@ pub(crate) struct Facts {
     notes: Table,
     headers_out: Table,
     ssl: Options,
+    /// Those of the request that the client sent, where rules have led it to another one.
+    first: Option<Box<Facts>>,
 }
 
 impl Facts {
@@ -42,12 +47,19 @@ impl Facts {
         if logs.iter().any(|log| matches!(log.condition, Some(Condition::Expr(_)))) {
             return None;
         }
+        let first = request.prev.as_ref().map(|_| Box::new(Self::of_one(request.original())));
+        Some(Self { first, ..Self::of_one(request) })
+    }
+
+    fn of_one(request: &Request) -> Self {
         let mut headers_out = request.reply.err_headers_out.clone();
         for (name, value) in request.reply.headers_out.iter() {
             headers_out.add(name.clone(), value.clone());
         }
-        Some(Self {
+        Self {
             path: request.target.uri.clone(),
+            query: (request.prev.is_some() || request.all_looks().have(Looks::LINE))
+                .then(|| request.target.args.clone()),
             filename: request.resource.filename.clone(),
             handler: request.resource.handler.clone(),
             server_name: variables::server_name(request),
@@ -55,7 +67,8 @@ impl Facts {
             notes: request.notes.clone(),
             headers_out,
             ssl: request.resource.dir.ssl.options.clone(),
-        })
+            first: None,
+        }
     }
 }
 
@@ -99,16 +112,24 @@ struct Line<'a> {
 }
 
 impl Line<'_> {
+    /// The facts about the request that the client sent, or about the one that was answered.
+    fn facts(&self, which: Which) -> &Facts {
+        match (which, &self.record.facts.first) {
+            (Which::First, Some(first)) => first,
+            _ => self.record.facts,
+        }
+    }
+
     /// `%{X}o`; the body's length stands in no table.
-    fn response_header(&self, name: &[u8]) -> Option<Cow<'_, [u8]>> {
+    fn response_header(&self, name: &[u8], which: Which) -> Option<Cow<'_, [u8]>> {
         if name.eq_ignore_ascii_case(b"content-length") {
             return Some(Cow::Owned(self.record.body.to_string().into_bytes()));
         }
-        self.record
-            .headers_out
-            .unwrap_or(&self.record.facts.headers_out)
-            .find(name)
-            .map(|v| Cow::Borrowed(&**v))
+        let fields = match (which, &self.record.facts.first) {
+            (Which::First, Some(first)) => &first.headers_out,
+            _ => self.record.headers_out.unwrap_or(&self.record.facts.headers_out),
+        };
+        fields.find(name).map(|value| Cow::Borrowed(&**value))
     }
 
     fn request_header(&self, name: &[u8]) -> Option<Cow<'_, [u8]>> {
@@ -126,8 +147,9 @@ impl Line<'_> {
 }
 
 impl LogRecord for Line<'_> {
-    fn text(&self, text: Text, _: Which) -> Option<Cow<'_, [u8]>> {
-        let FastRecord { peer, server, facts, head, buffer, .. } = self.record;
+    fn text(&self, text: Text, which: Which) -> Option<Cow<'_, [u8]>> {
+        let FastRecord { peer, server, head, buffer, .. } = self.record;
+        let facts = self.facts(which);
         Some(match text {
             Text::PeerHost if peer.connected != peer.remote => {
                 Cow::Owned(peer.connected.ip().to_string().into_bytes())
@@ -142,6 +164,7 @@ impl LogRecord for Line<'_> {
             Text::Handler => Cow::Borrowed(facts.handler.as_deref()?),
             Text::VirtualHost => variables::virtual_host(server, peer),
             Text::ServerName => Cow::Borrowed(&facts.server_name),
+            Text::Query if facts.query.is_some() => Cow::Borrowed(facts.query.as_ref()?.as_deref()?),
             Text::Query => {
                 let target = head.target.of(buffer);
                 Cow::Borrowed(&target[memchr::memchr(b'?', target)? + 1..])
@@ -153,11 +176,11 @@ impl LogRecord for Line<'_> {
         })
     }
 
-    fn named(&self, kind: NamedSource, name: &[u8], _: Which) -> Option<Cow<'_, [u8]>> {
-        let facts = self.record.facts;
+    fn named(&self, kind: NamedSource, name: &[u8], which: Which) -> Option<Cow<'_, [u8]>> {
+        let facts = self.facts(which);
         match kind {
             NamedSource::RequestHeader => self.request_header(name),
-            NamedSource::ResponseHeader => self.response_header(name),
+            NamedSource::ResponseHeader => self.response_header(name, which),
             NamedSource::RequestTrailer | NamedSource::ResponseTrailer => None,
             NamedSource::Env => facts.env.find(name).map(|v| Cow::Borrowed(&**v)),
             NamedSource::Note => facts.notes.find(name).map(|v| Cow::Borrowed(&**v)),

@@ -154,3 +154,59 @@ async fn what_is_remembered_again_counts_once() {
     assert_eq!(urls.known.len(), 1);
     assert_eq!(urls.bytes, urls.known.values().map(|url| url.size).sum::<usize>());
 }
+
+/// Keeps what a request of this line and browser comes to, at which so much was looked.
+fn keep_looked_at(thread: &Rc<Thread>, path: &str, fields: &str, looks: Looks) {
+    let (head, buffer) = parsed(&text("a.test", path, fields));
+    let peer = peer(thread);
+    let mut request = Request::from_http1(thread, &peer, &buffer, &head, RequestBody::Empty);
+    request.set_local_target(path.as_bytes());
+    request.looked_at(looks);
+    remember(&request, How::Worker(Rc::new(())), 0);
+}
+
+#[tokio::test]
+async fn what_was_looked_at_tells_requests_of_a_path_apart() {
+    let thread = thread(ONE);
+    let (one, other) = ("User-Agent: one\r\n", "User-Agent: other\r\n");
+    let knows = |path: &str, fields: &str| is_known(&thread, "a.test", path, fields);
+    keep_looked_at(&thread, "/query?x=1", one, Looks::LINE);
+    assert!(knows("/query?x=1", one) && knows("/query?x=1", other));
+    assert!(!knows("/query?x=2", one) && !knows("/query", one));
+    keep_looked_at(&thread, "/agent?x=1", one, Looks::AGENT);
+    assert!(knows("/agent?x=2", one) && !knows("/agent?x=1", other));
+    // From then on that both matter, what was kept for one of them alone is not for anybody.
+    keep_looked_at(&thread, "/both?x=1", one, Looks::LINE);
+    keep_looked_at(&thread, "/both?x=2", one, Looks::AGENT);
+    assert!(!knows("/both?x=1", one) && knows("/both?x=2", one));
+    assert!(!knows("/both?x=2", other) && !knows("/both?x=1", other));
+    // What was kept for all goes, once somebody has looked.
+    keep_looked_at(&thread, "/all", one, Looks::NOTHING);
+    assert!(knows("/all?any", other));
+    keep_looked_at(&thread, "/all?x", one, Looks::LINE);
+    assert!(!knows("/all", one) && knows("/all?x", other));
+    // A browser that is called as a line is no line.
+    keep_looked_at(&thread, "/l", "User-Agent: GET /l HTTP/1.1\r\n", Looks::AGENT);
+    assert!(!knows("/l", one));
+}
+
+/// What a request went on for counts as what it looked at itself.
+#[tokio::test]
+async fn a_request_is_alike_only_if_all_are_that_it_goes_on_for() {
+    let thread = thread(ONE);
+    let led = |looks: Looks, is_led_on: bool, path: &str| {
+        let mut first = request(&thread, "a.test", path);
+        first.client.target = Bytes::copy_from_slice(path.as_bytes());
+        first.looked_at(looks);
+        first.is_led_on = is_led_on;
+        let next = first.redirected(Bytes::from_static(b"GET"), b"/index");
+        next.site();
+        is_same_for_all(&next, Looks::NOTHING, "")
+    };
+    assert!(led(Looks::NOTHING, true, "/a"));
+    assert!(led(Looks::LINE, true, "/a"));
+    assert!(!led(Looks::MORE, true, "/a"));
+    // A program's answer, not the phases, has led there.
+    assert!(!led(Looks::NOTHING, false, "/a"));
+    assert!(!led(Looks::NOTHING, true, "/changed"));
+}

@@ -117,7 +117,7 @@ impl Host for View<'_> {
     }
 
     fn query_string(&self) -> Option<&[u8]> {
-        self.mark(Looks::MORE);
+        self.mark(Looks::LINE);
         self.query()
     }
 
@@ -126,7 +126,7 @@ impl Host for View<'_> {
     }
 
     fn unparsed_uri(&self) -> &[u8] {
-        self.mark(Looks::MORE);
+        self.mark(Looks::LINE);
         &self.request().client.target
     }
 
@@ -135,9 +135,7 @@ impl Host for View<'_> {
     }
 
     fn variable(&self, variable: Core) -> Option<Cow<'_, [u8]>> {
-        if !is_same_for_all(variable) {
-            self.mark(Looks::MORE);
-        }
+        self.mark(looks_of(variable));
         variables::value(self.request(), variable)
     }
 
@@ -149,6 +147,8 @@ impl Host for View<'_> {
     fn header(&self, name: &str) -> Option<Cow<'_, [u8]>> {
         if name.eq_ignore_ascii_case("Authorization") {
             self.mark(Looks::AUTHORIZATION);
+        } else if name.eq_ignore_ascii_case("User-Agent") {
+            self.mark(Looks::AGENT);
         } else if !name.eq_ignore_ascii_case("Host") {
             self.mark(Looks::MORE);
         }
@@ -322,23 +322,24 @@ impl Host for View<'_> {
     }
 }
 
-/// Whether a variable depends on nothing of a `GET` but its host and path.
-fn is_same_for_all(variable: Core) -> bool {
-    matches!(
-        variable,
+/// What a variable depends on of a `GET`, beside its host and path.
+fn looks_of(variable: Core) -> Looks {
+    match variable {
         Core::RequestUri
-            | Core::RequestMethod
-            | Core::RequestScheme
-            | Core::Https
-            | Core::ServerName
-            | Core::ServerPort
-            | Core::ServerAdmin
-            | Core::ServerSoftware
-            | Core::ApiVersion
-            | Core::DocumentRoot
-            | Core::ContextPrefix
-            | Core::ContextDocumentRoot
-    )
+        | Core::RequestMethod
+        | Core::RequestScheme
+        | Core::Https
+        | Core::ServerName
+        | Core::ServerPort
+        | Core::ServerAdmin
+        | Core::ServerSoftware
+        | Core::ApiVersion
+        | Core::DocumentRoot
+        | Core::ContextPrefix
+        | Core::ContextDocumentRoot => Looks::NOTHING,
+        Core::QueryString | Core::TheRequest | Core::ServerProtocol => Looks::LINE,
+        _ => Looks::MORE,
+    }
 }
 
 /// The note that a rule has set a cookie.

@@ -10,9 +10,6 @@ use hostler_config::technique::Engine;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// What one holds beside its URL, in bytes: a request with its tables, about.
-const SIZE: usize = 4096;
-
 /// What is asked of whom.
 pub(crate) struct Task {
     pub(crate) engine: &'static Engine,
@@ -50,8 +47,7 @@ pub(crate) fn remember(request: &Request, task: Task, way: Rc<dyn Way>) {
     };
     let mut kept = urls::kept(request);
     kept.slots.clear();
-    // The path stands in the request's line and target, and in what it maps to.
-    let size = SIZE + 8 * request.client.target.len();
+    let size = urls::size(request);
     urls::remember(request, How::Worker(Rc::new(Remembered { task, request: kept, way, facts })), size);
 }
 
