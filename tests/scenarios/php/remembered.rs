@@ -121,3 +121,34 @@ fn a_front_controller_is_told_of_each_request_as_it_is() {
         is("/a/post?end", "", 404, "/a/post?end end /a/post end 200 /index.php - /index.php - - -");
     }
 }
+
+/// Fields and codings that are the server's are each answer's own, though the phases before the script are remembered.
+#[test]
+fn what_is_done_with_answers_is_done_with_each() {
+    needs_php!();
+    let text = "<?php echo str_repeat('text ', 400), $_COOKIE['c'] ?? '-';";
+    let rules = "Header set X-Fixed one\nHeader set X-Cookie \"expr=%{HTTP_COOKIE}\"\nHeader set X-Env %{MARK}e env=MARK\n\
+                 AddOutputFilterByType DEFLATE text/html\n";
+    let server = site(&[("a.php", text), (".htaccess", rules)])
+        .file("htdocs/marked/.htaccess", "SetEnvIf X-Mark (.+) MARK=$1\n")
+        .file("htdocs/marked/a.php", text)
+        .start();
+    let ask = |target: &str, fields: &str| {
+        let head = format!("GET {target} HTTP/1.1\r\nHost: a\r\n{fields}Connection: close\r\n\r\n");
+        let answer = server.request(head.as_bytes());
+        let field = |name: &str| answer.field(name).unwrap_or("-").to_owned();
+        let coding = field("Content-Encoding");
+        let end = if coding == "-" { answer.text().chars().last().unwrap_or('-') } else { 'z' };
+        (coding, field("X-Fixed"), field("X-Cookie"), field("X-Env"), end)
+    };
+    let told = |coding: &str, cookie: &str, env: &str, end: char| {
+        (coding.to_owned(), "one".to_owned(), cookie.to_owned(), env.to_owned(), end)
+    };
+    for _ in 0..8 {
+        assert_eq!(ask("/a.php", ""), told("-", "", "-", '-'));
+        assert_eq!(ask("/a.php", "Cookie: c=2\r\n"), told("-", "c=2", "-", '2'));
+        assert_eq!(ask("/a.php", "Accept-Encoding: gzip\r\n"), told("gzip", "", "-", 'z'));
+        assert_eq!(ask("/marked/a.php", "X-Mark: m\r\n"), told("-", "", "m", '-'));
+        assert_eq!(ask("/marked/a.php", ""), told("-", "", "-", '-'));
+    }
+}

@@ -83,6 +83,34 @@ fn a_page_that_stands_for_others_is_each_one_s_own() {
     logged_alike(&server);
 }
 
+/// Fields that rules set alike for everybody are kept with an answer; others are not.
+#[test]
+fn fields_of_kept_answers_are_each_request_s_own() {
+    let rules = "RewriteEngine On\nRewriteCond %{REQUEST_FILENAME} !-f\nRewriteRule . index.html [L]\nHeader set X-Fixed one\n\
+                 Header always append X-Always two\n<Files \"told.html\">\nHeader set X-Told \"expr=%{HTTP_COOKIE}\"\n</Files>\n\
+                 <Files \"echo.html\">\nHeader echo X-Asked\n</Files>\n";
+    let files = [
+        ("htdocs/.htaccess", rules),
+        ("htdocs/index.html", "index"),
+        ("htdocs/told.html", "told"),
+        ("htdocs/echo.html", "echo"),
+    ];
+    let config = "<Directory \"@ROOT@/htdocs\">\nAllowOverride All\n</Directory>\n";
+    let server = old(Site::new(), &files).config(config).start();
+    let told = |target: &str, fields: &str| {
+        let head = format!("GET {target} HTTP/1.1\r\nHost: a\r\n{fields}Connection: close\r\n\r\n");
+        let answer = server.request(head.as_bytes());
+        ["X-Fixed", "X-Always", "X-Told", "X-Asked"].map(|name| answer.field(name).unwrap_or("-").to_owned())
+    };
+    for _ in 0..8 {
+        assert_eq!(told("/any", "Cookie: c\r\n"), ["one", "two", "-", "-"]);
+        assert_eq!(told("/told.html", "Cookie: c\r\n"), ["one", "two", "c", "-"]);
+        assert_eq!(told("/told.html", ""), ["one", "two", "", "-"]);
+        assert_eq!(told("/echo.html", "X-Asked: q\r\n"), ["one", "two", "-", "q"]);
+        assert_eq!(told("/echo.html", ""), ["one", "two", "-", "-"]);
+    }
+}
+
 /// However a request was answered, the log says the same of it.
 fn logged_alike(server: &Server) {
     let log = fs::read_to_string(server.site().path("logs/told.log")).expect("there is a log");
@@ -134,12 +162,9 @@ fn a_program_that_answers_for_all_is_told_of_each_request_as_it_is() {
         .start();
     let mut first = HashMap::new();
     for round in 0..8 {
-        for (target, fields) in [
-            ("/x/y", ""),
-            ("/x/y?q=1", ""),
-            ("/x/y?q=2", "Cookie: c=2\r\n"),
-            ("/x/y", "Cookie: c=3\r\n"),
-        ] {
+        for (target, fields) in
+            [("/x/y", ""), ("/x/y?q=1", ""), ("/x/y?q=2", "Cookie: c=2\r\n"), ("/x/y", "Cookie: c=3\r\n")]
+        {
             let answer = ask(&server, target, fields);
             assert_eq!(answer.0, 200, "{target}\n{}", server.error_log());
             let known = first.entry((target, fields)).or_insert_with(|| answer.clone());

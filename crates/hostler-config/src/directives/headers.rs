@@ -103,6 +103,31 @@ pub struct Dir {
     pub always: Vec<Arc<Rule>>,
 }
 
+impl Dir {
+    /// Whether all rules are about answers, and change all answers with the same fields alike, whoever asks and when.
+    #[must_use]
+    pub fn is_same_for_all(&self) -> bool {
+        self.request.is_empty() && self.response.iter().chain(&self.always).all(|rule| rule.is_same_for_all())
+    }
+}
+
+impl Rule {
+    fn is_same_for_all(&self) -> bool {
+        let is_fixed = match &self.action {
+            Action::Set(value)
+            | Action::SetIfEmpty(value)
+            | Action::Append(value)
+            | Action::Merge(value)
+            | Action::Add(value)
+            | Action::Note(value)
+            | Action::Edit { replacement: value, .. } => value.literal().is_some(),
+            Action::Unset => true,
+            Action::Echo(_) => false,
+        };
+        is_fixed && self.condition.is_none()
+    }
+}
+
 impl Merge for Dir {
     fn merge(&self, over: &Self) -> Self {
         Self {

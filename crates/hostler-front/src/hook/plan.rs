@@ -107,6 +107,11 @@ impl Plan {
         self.modules.iter().any(|module| module.name != but && (module.has_say)(request))
     }
 
+    /// The same, where the answer is kept as it was sent.
+    pub(crate) fn any_has_say_in_kept(&self, request: &Request) -> bool {
+        self.modules.iter().any(|module| module.has_say_in_kept.unwrap_or(module.has_say)(request))
+    }
+
     /// The same, where only the phases before the handler are passed over.
     pub(crate) fn another_has_say_before_handler(&self, but: &str, request: &Request) -> bool {
         self.modules.iter().filter(|module| module.name != but && !module.hooks.is_empty()).any(|module| {

@@ -193,6 +193,8 @@ pub(crate) struct Module {
     pub(crate) asks_programs: bool,
     /// Whether it has a say in a request that an answer from memory would pass over. There is no default.
     pub(crate) has_say: fn(&Request) -> bool,
+    /// The same, where a file's answer is kept as it was sent; `None`: as `has_say`.
+    pub(crate) has_say_in_kept: Option<fn(&Request) -> bool>,
     /// The same, where only the phases before the handler are passed over; `None`: as `has_say`, if it has hooks.
     pub(crate) has_say_before_handler: Option<fn(&Request) -> bool>,
     pub(crate) settle: Option<Settle>,
@@ -223,6 +225,7 @@ impl Module {
             inputs: &[],
             asks_programs: false,
             has_say,
+            has_say_in_kept: None,
             has_say_before_handler: None,
             settle: None,
             release: None,

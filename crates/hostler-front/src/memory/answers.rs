@@ -175,7 +175,7 @@ fn is_same_for_all(request: &Request) -> bool {
         && request.client.version == HTTP_11
         && matches!(request.resource.handler.as_deref(), None | Some(b"default-handler"))
         && varies_as_entries_do(request)
-        && urls::is_same_for_all(request, Looks::AUTHORIZATION, "")
+        && urls::is_kept_for_all(request, Looks::AUTHORIZATION)
 }
 
 /// Whether caches are told of nothing but codings, which answers are kept by, and of what entries are told apart by.

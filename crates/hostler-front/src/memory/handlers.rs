@@ -21,7 +21,7 @@ pub(crate) fn remember(request: &Request, module: &str) {
 }
 
 /// Whether the request has nothing of its own that a resumed one would not have.
-fn is_plain(request: &Request) -> bool {
+pub(crate) fn is_plain(request: &Request) -> bool {
     let (reply, dir) = (&request.reply, &request.resource.dir);
     request.target.body.is_empty()
         && reply.status == 200

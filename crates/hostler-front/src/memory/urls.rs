@@ -382,6 +382,11 @@ pub(crate) fn is_same_for_all(request: &Request, these: Looks, but: &str) -> boo
         && request.chain().skip(1).all(|earlier| !plan().another_has_say("", earlier))
 }
 
+/// The same for a file's answer, which is kept as it was sent.
+pub(crate) fn is_kept_for_all(request: &Request, these: Looks) -> bool {
+    is_alike(request, these) && request.chain().all(|request| !plan().any_has_say_in_kept(request))
+}
+
 /// The same before its handler alone, whoever asks.
 pub(crate) fn is_same_before_handler(request: &Request, but: &str) -> bool {
     is_alike(request, Looks::NOTHING)

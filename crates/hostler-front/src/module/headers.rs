@@ -44,6 +44,7 @@ pub(crate) static MODULE: Module = Module {
             })
         }),
     }],
+    has_say_in_kept: Some(|request| !request.resource.dir.headers.is_same_for_all()),
     has_say_before_handler: Some(|request| {
         let headers = &request.resource.dir.headers;
         !headers.request.is_empty() || headers.response.iter().chain(&headers.always).any(|rule| rule.early)

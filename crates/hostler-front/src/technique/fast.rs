@@ -220,7 +220,8 @@ impl FastRequest {
             Err(error) if frames.is_empty() => return Answer::Failed(error),
             Err(error) => return Answer::Other(Box::new(Taken { exchange, frames, failed: Some(error) })),
         }
-        let Some(plain) = self.plain(peer, &frames) else {
+        let plain = self.remembered.is_plain.then(|| self.plain(peer, &frames)).flatten();
+        let Some(plain) = plain else {
             return Answer::Other(Box::new(Taken { exchange, frames, failed: None }));
         };
         conversation::part(exchange, &self.remembered.request, self.remembered.task.engine.log);
@@ -268,6 +269,7 @@ impl FastRequest {
         request.client.started = self.started;
         request.busy = Some(self.busy.clone());
         request = request.resumed(&self.remembered.request, self.with_query);
+        request.slots = self.remembered.request.slots.clone();
         self.remembered.way.resume(&mut request);
         request
     }

@@ -2,6 +2,7 @@
 
 use super::Way;
 use crate::log::access_log;
+use crate::memory::handlers;
 use crate::memory::urls::{self, How};
 use crate::request::Request;
 use crate::request::looks::Looks;
@@ -30,13 +31,18 @@ pub(super) struct Remembered {
     pub(super) request: Request,
     pub(super) task: Task,
     pub(super) way: Rc<dyn Way>,
+    /// Nothing has to be done with an answer on its way to the client, unless the worker says so.
+    pub(super) is_plain: bool,
     /// For the access log; `None`: nothing is logged.
     pub(super) facts: Option<access_log::Facts>,
 }
 
-/// Remembers what the phases before a worker's response have come to, if it would be the same for every `GET`.
+/// Remembers what the phases before a worker's response have come to, if it would be the same for every `GET`. Where modules
+/// have a say in answers (`Header`, compression), these go through them.
 pub(crate) fn remember(request: &Request, task: Task, way: Rc<dyn Way>) {
-    if !is_same_for_all(request, task.engine) {
+    let is_plain = is_same_for_all(request, task.engine);
+    let is_same = || handlers::is_plain(request) && urls::is_same_before_handler(request, task.engine.name);
+    if !is_plain && !is_same() {
         return;
     }
     let facts = if access_log::is_wanted(&request.thread, &request.server) {
@@ -46,9 +52,15 @@ pub(crate) fn remember(request: &Request, task: Task, way: Rc<dyn Way>) {
         None
     };
     let mut kept = urls::kept(request);
-    kept.slots.clear();
+    if is_plain {
+        kept.slots.clear();
+    }
     let size = urls::size(request);
-    urls::remember(request, How::Worker(Rc::new(Remembered { task, request: kept, way, facts })), size);
+    urls::remember(
+        request,
+        How::Worker(Rc::new(Remembered { task, request: kept, way, is_plain, facts })),
+        size,
+    );
 }
 
 /// Whether nothing on the way to the handler has looked at more than host and path, and nothing on the way back has
