@@ -72,6 +72,7 @@ fn answers_that_are_not_plain_go_the_long_way_in_mid_conversation() {
         ("fatal.php", "<?php nothing();"),
         ("die.php", "<?php posix_kill(getmypid(), 9); sleep(9);"),
         ("log.php", "<?php error_log('noted ' . $_GET['n']); echo 'x';"),
+        ("odd.php", "<?php header(\"X-Odd: a\\x01b\"); header('X Y: z'); echo 'x';"),
         ("broken.php", "<?php echo str_repeat('x', 100000); flush(); nothing();"),
     ]);
     for round in 0..3 {
@@ -81,6 +82,8 @@ fn answers_that_are_not_plain_go_the_long_way_in_mid_conversation() {
         );
         assert_eq!(server.get("/long.php").text().len(), 1_000_000, "{round}");
         assert_eq!(server.get("/fatal.php").status, 500, "{round}");
+        // A field that can't be sent.
+        assert_eq!(server.get("/odd.php").status, 500, "{round}");
         assert_eq!(server.get("/die.php").status, 502, "{round}");
         assert_eq!(server.get(&format!("/log.php?n={round}")).text(), "x");
         drop(server.await_error(&format!("noted {round}")));

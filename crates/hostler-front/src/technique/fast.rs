@@ -57,6 +57,12 @@ pub(crate) trait Way {
     /// What becomes of one whose client goes.
     fn on_abandon(&self, timeout: Duration) -> OnAbandon;
 
+    /// Whether a request goes on by the slow path as it would have gone by it from the beginning, so that answers may also be
+    /// changed on their way.
+    fn goes_on_whole(&self) -> bool {
+        false
+    }
+
     /// Prepares a request that goes on by the slow path.
     fn resume(&self, _request: &mut Request) {}
 

@@ -147,6 +147,10 @@ impl fast::Way for Answering {
         self.on_abandon
     }
 
+    fn goes_on_whole(&self) -> bool {
+        true
+    }
+
     fn go_on<'a>(
         &self,
         request: &'a mut Request,

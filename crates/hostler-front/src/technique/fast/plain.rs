@@ -5,7 +5,7 @@ use crate::request::settings;
 use crate::values::table::Table;
 use crate::values::text;
 use bytes::Bytes;
-use hostler_http1::response::field;
+use hostler_http1::response::{self, field};
 use hostler_wire::work::ReplyHead;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -49,7 +49,7 @@ pub(super) fn write_head(
     out.extend_from_slice(settings::product(&remembered.request.server).as_bytes());
     out.extend_from_slice(b"\r\n");
     for (name, value) in head.err_headers_out.iter().chain(&head.headers_out) {
-        if is_special(name) {
+        if is_special(name) || response::check(name, value).is_err() {
             return None;
         }
         let replaced = (head.content_type.is_some() && name.eq_ignore_ascii_case(b"content-type"))
@@ -59,6 +59,7 @@ pub(super) fn write_head(
         }
     }
     if let Some(content_type) = head.content_type {
+        response::check(b"Content-Type", content_type).ok()?;
         field(out, b"Content-Type", content_type);
     }
     field(out, b"Content-Length", text::decimal(length as u64).as_bytes());

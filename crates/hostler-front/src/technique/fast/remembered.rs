@@ -41,7 +41,11 @@ pub(super) struct Remembered {
 /// have a say in answers (`Header`, compression), these go through them.
 pub(crate) fn remember(request: &Request, task: Task, way: Rc<dyn Way>) {
     let is_plain = is_same_for_all(request, task.engine);
-    let is_same = || handlers::is_plain(request) && urls::is_same_before_handler(request, task.engine.name);
+    let is_same = || {
+        way.goes_on_whole()
+            && handlers::is_plain(request)
+            && urls::is_same_before_handler(request, task.engine.name)
+    };
     if !is_plain && !is_same() {
         return;
     }
