@@ -14,6 +14,9 @@ pub struct Subject {
     /// The file's name without `.toml`.
     #[serde(skip)]
     pub name: String,
+    /// Its cases count what was asked before, or look at the lines of a log: nothing is asked again.
+    #[serde(default)]
+    pub once: bool,
     /// Extra modules of this subject, without `_module`.
     #[serde(default)]
     pub modules: Vec<String>,
@@ -122,6 +125,21 @@ pub struct Request {
     pub digest: Option<crate::digest::Login>,
     /// Milliseconds to wait before the request, for what the server does after the answer before (log handlers).
     pub after_ms: u64,
+    /// It is not asked again: its answer comes in other pieces each time, or counts how often it was asked.
+    pub once: bool,
+}
+
+impl Request {
+    /// Whether it asks for a page, as often as anybody wants to.
+    #[must_use]
+    pub fn is_plain(&self) -> bool {
+        self.get.is_some()
+            && self.raw.is_none()
+            && self.digest.is_none()
+            && !self.half_close
+            && self.after_ms == 0
+            && !self.once
+    }
 }
 
 /// The expectation half of a case. Also what a difference puts in its place.

@@ -47,9 +47,12 @@ const GROWTH: usize = 8;
 struct Parsed {
     text: Bytes,
     made: Made,
-    conf: Arc<DirConfig>,
+    conf: Meaning,
     stands: Looked,
 }
+
+/// What a file comes to; or what is wrong with it, which would take as long to find out again.
+type Meaning = Result<Arc<DirConfig>, Arc<str>>;
 
 /// The files that one asks for (`<IfFile>`), and whether they were there.
 type Looked = Arc<BTreeMap<String, bool>>;
@@ -63,18 +66,18 @@ struct Made {
 
 impl Parsed {
     fn size(&self) -> usize {
-        self.text.len() + GROWTH * self.conf.weight
+        self.text.len() + self.conf.as_ref().map_or_else(|why| why.len(), |conf| GROWTH * conf.weight)
     }
 }
 
 impl HtaccessCache {
-    fn find(&self, file: &str, text: &[u8], made: &Made) -> Option<(Arc<DirConfig>, Looked)> {
+    fn find(&self, file: &str, text: &[u8], made: &Made) -> Option<(Meaning, Looked)> {
         let parsed = self.parsed.get(file)?;
         let is_it = parsed.text == text && parsed.made == *made;
         is_it.then(|| (parsed.conf.clone(), parsed.stands.clone()))
     }
 
-    fn keep(&mut self, file: &str, text: &[u8], made: Made, (conf, stands): (Arc<DirConfig>, Looked)) {
+    fn keep(&mut self, file: &str, text: &[u8], made: Made, (conf, stands): (Meaning, Looked)) {
         let parsed = Parsed { text: Bytes::copy_from_slice(text), made, conf, stands };
         let size = parsed.size();
         if size > MOST_BYTES {
@@ -110,7 +113,7 @@ impl Source<'_> {
     pub(super) async fn parse(&self, request: &mut Request, server: &Server) -> Result<Arc<DirConfig>, Halt> {
         let made = Made { host: reader(request), allow: self.allow.clone() };
         if let Some(conf) = self.kept(request, server, &made).await {
-            return Ok(conf);
+            return told(request, conf);
         }
         let mut looked = BTreeMap::new();
         let parsed = loop {
@@ -118,7 +121,7 @@ impl Source<'_> {
             if self.text.len() > SMALL {
                 permit = Some(aside::permit(request).await?);
                 if let Some(conf) = self.kept(request, server, &made).await {
-                    return Ok(conf);
+                    return told(request, conf);
                 }
             }
             match self.read(request, permit, &made, Stands::Known(looked.clone())).await? {
@@ -131,19 +134,17 @@ impl Source<'_> {
                 parsed => break parsed,
             }
         };
-        match parsed {
+        let conf: Meaning = match parsed {
             Ok(parsed) => {
                 self.warn(request, &parsed.warnings);
-                let conf = (parsed.conf.clone(), Arc::new(looked));
-                let site = request.thread.site(server);
-                site.made.of::<RefCell<HtaccessCache>>().borrow_mut().keep(self.file, self.text, made, conf);
                 Ok(parsed.conf)
             }
-            Err(error) => {
-                log::request(request, Severity::Alert, "core", &error.to_string());
-                Err(Halt::Status(500))
-            }
-        }
+            Err(error) => Err(error.to_string().into()),
+        };
+        let site = request.thread.site(server);
+        let kept = (conf.clone(), Arc::new(looked));
+        site.made.of::<RefCell<HtaccessCache>>().borrow_mut().keep(self.file, self.text, made, kept);
+        told(request, conf)
     }
 
     /// Reads the text: aside, with a permit for it.
@@ -171,7 +172,7 @@ impl Source<'_> {
     }
 
     /// What it came to when it was read before, if the files that it asks for are still there, or still not.
-    async fn kept(&self, request: &mut Request, server: &Server, made: &Made) -> Option<Arc<DirConfig>> {
+    async fn kept(&self, request: &mut Request, server: &Server, made: &Made) -> Option<Meaning> {
         let site = request.thread.site(server);
         let found = site.made.of::<RefCell<HtaccessCache>>().borrow().find(self.file, self.text, made);
         let (conf, looked) = found?;
@@ -194,6 +195,14 @@ impl Source<'_> {
             log::request(request, Severity::Warn, "core", &message);
         }
     }
+}
+
+/// A mistake is told with each request that comes upon it.
+fn told(request: &Request, conf: Meaning) -> Result<Arc<DirConfig>, Halt> {
+    conf.map_err(|why| {
+        log::request(request, Severity::Alert, "core", &*why);
+        Halt::Status(500)
+    })
 }
 
 /// Whether anything is there for the site's user.
