@@ -199,10 +199,18 @@ fn conditions_know_a_client_s_certificate() {
         ("%{SSL_CLIENT_VERIFY} ne \"SUCCESS\"", false),
         ("%{SSL_CLIENT_S_DN_CN} =~ m/^b/", false),
         ("\"bob\" in {%{SSL_CLIENT_S_DN_CN}}", false),
+        ("\"Lemons\" in PeerExtList(\"1.3.6.1.4.1.18060.12.0\")", true),
+        ("\"Apples\" in PeerExtList(\"1.3.6.1.4.1.18060.12.0\")", false),
+        ("\"Lemons\" in PeerExtList(\"1.3.6.1.4.1.18060.12.1\")", false),
+        ("\"for tests\" in PeerExtList(\"nsComment\")", true),
+        ("\"Digital Signature\" in PeerExtList(\"keyUsage\")", true),
+        ("\"TLS Web Client Authentication\" in PeerExtList(\"extendedKeyUsage\")", true),
     ];
     let mut more = "SSLCACertificateFile tls/root.pem\nSSLVerifyClient optional\n".to_owned();
     let mut site = site_with_clients();
-    signed(&site.path("tls"), "alice", "root", "subjectAltName=email:alice@one.test\n");
+    let extensions = "subjectAltName=email:alice@one.test\nnsComment=for tests\nkeyUsage=digitalSignature\n\
+                      extendedKeyUsage=clientAuth\n1.3.6.1.4.1.18060.12.0=ASN1:UTF8String:Lemons\n";
+    signed(&site.path("tls"), "alice", "root", extensions);
     for (number, (condition, _)) in conditions.iter().enumerate() {
         site = site.file(&format!("htdocs/{number}/a"), "passed");
         more += &format!("<Location /{number}>\nSSLRequire {condition}\n</Location>\n");

@@ -3,6 +3,7 @@
 //! An internal redirect makes a new request that remembers the old one (`prev`); a sub-request (SSI include,
 //! lookups) is a request that knows how deep it is.
 
+mod certificate_extensions;
 pub(crate) mod certificate_facts;
 mod client;
 pub(crate) mod connection;

@@ -97,6 +97,11 @@ impl CertificateFacts {
 }
 
 impl CertificateFacts {
+    /// What its extensions of this name or number say.
+    pub(crate) fn extensions(&self, name: &[u8]) -> Vec<Vec<u8>> {
+        super::certificate_extensions::values(&self.der, name)
+    }
+
     fn parsed(&self) -> Option<X509Certificate<'_>> {
         Some(X509Certificate::from_der(&self.der).ok()?.1)
     }

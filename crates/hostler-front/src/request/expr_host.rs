@@ -180,6 +180,13 @@ impl<R: Deref<Target = Request>> Host for RequestHost<R> {
         Answer::Ready(tls.and_then(|tls| crate::request::tls_facts::value_with(options, tls, name)))
     }
 
+    /// `PeerExtList`, which is the only one: of the client's certificate.
+    fn list(&self, _function: &str, argument: &[u8]) -> Answer<Vec<Vec<u8>>> {
+        let tls = self.request.client.peer.tls.as_ref();
+        let client = tls.and_then(|tls| tls.client.as_ref());
+        Answer::Ready(client.map(|client| client.facts.extensions(argument)).unwrap_or_default())
+    }
+
     fn request_header(&self, name: &[u8]) -> Option<Cow<'_, [u8]>> {
         self.request.target.headers_in.joined(name).and_then(|v| owned(v.to_vec()))
     }
