@@ -168,3 +168,50 @@ fn what_builds_unseen_says_so_when_the_pool_starts() {
         let _ = server.await_error(says);
     }
 }
+
+/// A module with a directive `Word`; `/words` answers with what it says of the server, the directory and the main server.
+const WORDS: &str = "package Words;
+use strict; use warnings;
+use Apache2::Module (); use Apache2::CmdParms (); use Apache2::Const -compile => qw(OR_ALL RSRC_CONF TAKE1);
+use Apache2::RequestRec (); use Apache2::RequestIO (); use Apache2::ServerUtil ();
+Apache2::Module::add(__PACKAGE__, [{ name => 'Word', func => 'Words::word', args_how => Apache2::Const::TAKE1,
+    req_override => Apache2::Const::OR_ALL | Apache2::Const::RSRC_CONF }]);
+sub word {
+    my ($self, $parms, $value) = @_;
+    die 'a wrong word' if $value eq 'wrong';
+    $parms->add_config(['Require all denied']) if $value eq 'adds';
+    $parms->directive->parent if $value eq 'lacking';
+    $self->{word} = $value;
+    Apache2::Module::get_config($self, $parms->server)->{word} = $value unless defined $parms->path;
+    return;
+}
+sub handler {
+    my $r = shift;
+    my @own = map { Apache2::Module::get_config(__PACKAGE__, @$_) }
+        [$r->server], [$r->server, $r->per_dir_config], [Apache2::ServerUtil->server];
+    $r->print(join ' ', map { $_->{word} // 'none' } @own);
+    return 0;
+}
+sub other { $_[0]->print('served'); return 0 }
+1;
+";
+
+const ANSWERS: &str = "<Location /words>\nSetHandler modperl\nPerlResponseHandler Words\n</Location>\n\
+                       <Location /other>\nSetHandler modperl\nPerlResponseHandler Words::other\n</Location>\n";
+
+#[test]
+fn a_module_s_directives_are_their_virtual_host_s_in_whichever_pool_that_is() {
+    let host = |name: &str, lines: &str| {
+        format!(
+            "<VirtualHost *>\nServerName {name}\nDocumentRoot \"@ROOT@/htdocs\"\n{lines}{ANSWERS}</VirtualHost>\n"
+        )
+    };
+    let config = "PerlSwitches -I@ROOT@/lib\nPerlLoadModule Words\n".to_owned()
+        + &host("first.test", "Word first\n")
+        + &host("own.test", "PerlOptions +Clone\nWord own\n<Location /words/deep>\nWord deep\n</Location>\n");
+    let server = site(&config).file("lib/Words.pm", WORDS).start();
+    let told = |host: &str, path: &str| server.get_with(path, &format!("Host: {host}\r\n")).text();
+    assert_eq!(told("first.test", "/words"), "first first none");
+    assert_eq!(told("own.test", "/words"), "own own none");
+    assert_eq!(told("own.test", "/words/deep"), "own deep none");
+}

@@ -172,9 +172,14 @@ sub _parms {
     }, 'Apache2::CmdParms';
 }
 
+# Virtual hosts of this pool: number in the configuration => place among the pool's.
+my %place;
+sub _places { %place = @_; return }
+
 # In the warm parent, for each line.
 sub _said {
-    my ($layer, $number, $call) = @_;
+    my ($layer, $server, $call) = @_;
+    my $number = $place{$server} // die "the virtual host $server is not one of this pool's\n";
     my ($class, $parms) = ($call->[0], _parms($number, $call));
     my $object = _layer($class, $layer, $parms);
     _server($class, $number, $parms);

@@ -31,9 +31,9 @@ pub(crate) fn setup(config: &Config, servers: &[u32], generation: u8, one_shot: 
     Setup {
         title: String::new(),
         generation,
-        preload: preload
-            .iter()
-            .map(|preload| to_load(config, preload))
+        preload: places(config, &members, &preload)
+            .into_iter()
+            .chain(preload.iter().map(|preload| to_load(config, preload)))
             .chain(apps(config, &members))
             .chain(registries::of(&members).filter(|_| !one_shot))
             .collect(),
@@ -52,6 +52,16 @@ pub(crate) fn setup(config: &Config, servers: &[u32], generation: u8, one_shot: 
         child_init: words(|perl| &perl.child_init),
         child_exit: words(|perl| &perl.child_exit),
     }
+}
+
+/// The directives of modules name virtual hosts by their numbers in the configuration; a pool knows them by their places.
+fn places(config: &Config, members: &[&Server], preload: &[Preload]) -> Option<frames::Preload> {
+    let first = preload.iter().find(|preload| preload.call)?;
+    let pairs: Vec<_> =
+        pools::members(config, members).map(|(place, server)| format!("{} => {place}", server.id)).collect();
+    let text = format!("require Apache2::Module; Apache2::Module::_places({});", pairs.join(", "));
+    let origin = config.place(first.origin);
+    Some(frames::Preload { kind: PreloadKind::Code, text, origin, configured: false })
 }
 
 /// The PSGI programs that are loaded before workers are forked, each once. One that can't be fails its own requests only.
