@@ -52,7 +52,7 @@ print <<'EOT';
 
 | call | difference |
 |---|---|
-| `$r->add_config` | what `.htaccess` may contain, from `PerlMapToStorageHandler` on. A line that nobody would act on any more dies, where mod_perl loses it: `Require` after `PerlAuthzHandler`, `Deny` after `PerlAccessHandler`, `SetHandler` after `PerlTypeHandler`, a handler for a phase that has begun, anything in `PerlPostReadRequestHandler` and `PerlTransHandler`, `<Files>` and `<If>` once the file is found. At most 16 additions of 4 KiB for each request; the third argument (a path) is not looked at. |
+| `$r->add_config` | what `.htaccess` may contain, from `PerlMapToStorageHandler` on. A line that nobody would act on any more dies, where mod_perl loses it: `Require` after `PerlAuthzHandler`, `Deny` after `PerlAccessHandler`, `SetHandler` after `PerlTypeHandler`, a handler for a phase that has begun, anything in `PerlPostReadRequestHandler` and `PerlTransHandler`, `<Files>` and `<If>` once the file is found. At most 16 additions of 4 KiB for each request; the third argument (a path) is what `location` says from then on. |
 | `$r->auth_name`, `$r->auth_type` | set what `AuthName` and `AuthType` say, up to `PerlAuthzHandler`; after that what this program sees. |
 | `$r->push_handlers`, `$r->set_handlers` | run for answers of every kind; for connections they die. In a part of a page that is being written (`include virtual`) a function pushed for a later phase cannot be asked any more: that part is an error (500). `PerlLogHandler` pushed for an answer that is not Perl's runs before that is sent. |
 | `$r->read` | works in every phase; what is read before the response is gone for later ones, for CGI programs too. |
@@ -60,10 +60,17 @@ print <<'EOT';
 | `$s->push_handlers`, `$s->set_handlers` | while something is loaded: handlers of requests become lines of the configuration, behind those that it has, so that nothing is taken away; later they die. |
 | `$r->dir_config($name, $value)` | is true for this request only. |
 | `$s->server_admin($text)`, `server_hostname`, `port`, `loglevel`, `timeout`, `$s->dir_config($name, $value)` | set what Perl in this process sees; what the front does by them stays. |
-| `$r->per_dir_config`, `$r->request_config` | objects to pass on; there is nothing in them. |
+| `$r->per_dir_config`, `$r->request_config`, `$s->addrs`, `$s->lookup_defaults` | objects to pass on; there is nothing in them that a program could read. |
+| `$r->input_filters`, `$r->output_filters`, `proto_...` | the chain of filters in Perl, and the names of the server's own that stand behind them in any case. What else is configured (`INCLUDES`, `DEFLATE`) runs in the front and is not named; a filter of the server's cannot be removed. What a handler passes comes behind what it has printed. |
+| `$c->pnotes`, `$c->notes` | last over keep-alive as long as the same worker serves the connection's requests; of the connection's end no worker is told. |
+| `$c->client_ip($ip)`, `$r->useragent_ip($ip)` | set what Perl in this request sees (`REMOTE_ADDR`, too); whom the front lets in, and the log, go by its own (`RemoteIPHeader`). |
+| `$c->client_socket` | an object to pass on: its calls are not supported, connections are the front's. |
+| `$r->proxyreq` | with a handler `proxy-server` it makes no request another server's: that is the configuration's. |
+| `$r->log_error` ... | lines are written by the front: who reads the log at once may not find them yet. |
+| `$s->add_version_component` | is seen by `get_server_description` and its kin in this process; clients are told the front's name. |
 | `$r->connection->remote_host`, `get_remote_host` | no name is looked up; the address where a name may be replaced by it. |
 | `$r->prev` | after an internal redirect: the request before it as it was left; with its `pnotes` where Perl has named the redirect or the error, and answers what it leads to. |
-| `$r->lookup_uri` ... | the front is asked. `run` sends the answer as part of this one's, and nothing of what `lookup_uri` was refused. |
+| `$r->lookup_uri` ... | the front is asked; a chain of filters given with the URL is not looked at. `run` sends the answer as part of this one's, and nothing of what `lookup_uri` was refused. |
 | `$r->pool`, `APR::Pool` | cleanups run as they do in Apache; memory is Perl's business. |
 | request objects | live as long as their request. A kept one dies with a clear message when it is used. |
 | ParseHeaders | the header may come in several flushes; mod_perl gives up after the first. |

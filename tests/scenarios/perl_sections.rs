@@ -215,3 +215,22 @@ fn a_module_s_directives_are_their_virtual_host_s_in_whichever_pool_that_is() {
     assert_eq!(told("own.test", "/words"), "own own none");
     assert_eq!(told("own.test", "/words/deep"), "own deep none");
 }
+
+#[test]
+fn a_directive_that_needs_what_hostler_lacks_leaves_others_served() {
+    let config = |word: &str| {
+        format!(
+            "PerlSwitches -I@ROOT@/lib\nPerlLoadModule Words\n{ANSWERS}<Location /there>\nWord {word}\n</Location>\n"
+        )
+    };
+    let answers = |word: &str| {
+        let server = site(&config(word)).file("lib/Words.pm", WORDS).start();
+        ["/other", "/words"].map(|path| server.get(path).status)
+    };
+    assert_eq!(answers("plain"), [200, 200]);
+    // What the module knows of its settings is not to be relied upon.
+    assert_eq!(answers("lacking"), [200, 500]);
+    // What it would have closed, and what it calls wrong, are not passed over.
+    assert_eq!(answers("adds"), [500, 500]);
+    assert_eq!(answers("wrong"), [500, 500]);
+}

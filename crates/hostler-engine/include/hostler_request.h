@@ -40,8 +40,10 @@ typedef struct {
     uint32_t flags; \
     uint32_t directory; \
     uint64_t number; \
+    uint64_t connection; \
     uint64_t time; \
     uint32_t server; \
+    uint32_t keepalives; \
     uint16_t protocol; \
     uint16_t remote_port; \
     uint16_t local_port; \
@@ -62,6 +64,7 @@ typedef struct {
     hostler_str handler; \
     hostler_str content_type; \
     hostler_str content_encoding; \
+    hostler_str content_languages; \
     hostler_str context_prefix; \
     hostler_str context_document_root; \
     hostler_str path_translated; \
@@ -93,40 +96,43 @@ _Static_assert(offsetof(hostler_file, atime) == 72, "hostler_file.atime");
 _Static_assert(offsetof(hostler_request, flags) == 0, "hostler_request.flags");
 _Static_assert(offsetof(hostler_request, directory) == 4, "hostler_request.directory");
 _Static_assert(offsetof(hostler_request, number) == 8, "hostler_request.number");
-_Static_assert(offsetof(hostler_request, time) == 16, "hostler_request.time");
-_Static_assert(offsetof(hostler_request, server) == 24, "hostler_request.server");
-_Static_assert(offsetof(hostler_request, protocol) == 28, "hostler_request.protocol");
-_Static_assert(offsetof(hostler_request, remote_port) == 30, "hostler_request.remote_port");
-_Static_assert(offsetof(hostler_request, local_port) == 32, "hostler_request.local_port");
-_Static_assert(offsetof(hostler_request, server_port) == 34, "hostler_request.server_port");
-_Static_assert(offsetof(hostler_request, method) == 40, "hostler_request.method");
-_Static_assert(offsetof(hostler_request, the_request) == 56, "hostler_request.the_request");
-_Static_assert(offsetof(hostler_request, uri) == 72, "hostler_request.uri");
-_Static_assert(offsetof(hostler_request, unparsed_uri) == 88, "hostler_request.unparsed_uri");
-_Static_assert(offsetof(hostler_request, args) == 104, "hostler_request.args");
-_Static_assert(offsetof(hostler_request, filename) == 120, "hostler_request.filename");
-_Static_assert(offsetof(hostler_request, path_info) == 136, "hostler_request.path_info");
-_Static_assert(offsetof(hostler_request, hostname) == 152, "hostler_request.hostname");
-_Static_assert(offsetof(hostler_request, server_name) == 168, "hostler_request.server_name");
-_Static_assert(offsetof(hostler_request, remote_ip) == 184, "hostler_request.remote_ip");
-_Static_assert(offsetof(hostler_request, local_ip) == 200, "hostler_request.local_ip");
-_Static_assert(offsetof(hostler_request, user) == 216, "hostler_request.user");
-_Static_assert(offsetof(hostler_request, ap_auth_type) == 232, "hostler_request.ap_auth_type");
-_Static_assert(offsetof(hostler_request, handler) == 248, "hostler_request.handler");
-_Static_assert(offsetof(hostler_request, content_type) == 264, "hostler_request.content_type");
-_Static_assert(offsetof(hostler_request, content_encoding) == 280, "hostler_request.content_encoding");
-_Static_assert(offsetof(hostler_request, context_prefix) == 296, "hostler_request.context_prefix");
-_Static_assert(offsetof(hostler_request, context_document_root) == 312, "hostler_request.context_document_root");
-_Static_assert(offsetof(hostler_request, path_translated) == 328, "hostler_request.path_translated");
-_Static_assert(offsetof(hostler_request, redirect_url) == 344, "hostler_request.redirect_url");
-_Static_assert(offsetof(hostler_request, redirect_query) == 360, "hostler_request.redirect_query");
-_Static_assert(offsetof(hostler_request, log_id) == 376, "hostler_request.log_id");
-_Static_assert(offsetof(hostler_request, finfo) == 392, "hostler_request.finfo");
-_Static_assert(offsetof(hostler_request, headers_in) == 472, "hostler_request.headers_in");
-_Static_assert(offsetof(hostler_request, subprocess_env) == 488, "hostler_request.subprocess_env");
-_Static_assert(offsetof(hostler_request, own) == 504, "hostler_request.own");
+_Static_assert(offsetof(hostler_request, connection) == 16, "hostler_request.connection");
+_Static_assert(offsetof(hostler_request, time) == 24, "hostler_request.time");
+_Static_assert(offsetof(hostler_request, server) == 32, "hostler_request.server");
+_Static_assert(offsetof(hostler_request, keepalives) == 36, "hostler_request.keepalives");
+_Static_assert(offsetof(hostler_request, protocol) == 40, "hostler_request.protocol");
+_Static_assert(offsetof(hostler_request, remote_port) == 42, "hostler_request.remote_port");
+_Static_assert(offsetof(hostler_request, local_port) == 44, "hostler_request.local_port");
+_Static_assert(offsetof(hostler_request, server_port) == 46, "hostler_request.server_port");
+_Static_assert(offsetof(hostler_request, method) == 48, "hostler_request.method");
+_Static_assert(offsetof(hostler_request, the_request) == 64, "hostler_request.the_request");
+_Static_assert(offsetof(hostler_request, uri) == 80, "hostler_request.uri");
+_Static_assert(offsetof(hostler_request, unparsed_uri) == 96, "hostler_request.unparsed_uri");
+_Static_assert(offsetof(hostler_request, args) == 112, "hostler_request.args");
+_Static_assert(offsetof(hostler_request, filename) == 128, "hostler_request.filename");
+_Static_assert(offsetof(hostler_request, path_info) == 144, "hostler_request.path_info");
+_Static_assert(offsetof(hostler_request, hostname) == 160, "hostler_request.hostname");
+_Static_assert(offsetof(hostler_request, server_name) == 176, "hostler_request.server_name");
+_Static_assert(offsetof(hostler_request, remote_ip) == 192, "hostler_request.remote_ip");
+_Static_assert(offsetof(hostler_request, local_ip) == 208, "hostler_request.local_ip");
+_Static_assert(offsetof(hostler_request, user) == 224, "hostler_request.user");
+_Static_assert(offsetof(hostler_request, ap_auth_type) == 240, "hostler_request.ap_auth_type");
+_Static_assert(offsetof(hostler_request, handler) == 256, "hostler_request.handler");
+_Static_assert(offsetof(hostler_request, content_type) == 272, "hostler_request.content_type");
+_Static_assert(offsetof(hostler_request, content_encoding) == 288, "hostler_request.content_encoding");
+_Static_assert(offsetof(hostler_request, content_languages) == 304, "hostler_request.content_languages");
+_Static_assert(offsetof(hostler_request, context_prefix) == 320, "hostler_request.context_prefix");
+_Static_assert(offsetof(hostler_request, context_document_root) == 336, "hostler_request.context_document_root");
+_Static_assert(offsetof(hostler_request, path_translated) == 352, "hostler_request.path_translated");
+_Static_assert(offsetof(hostler_request, redirect_url) == 368, "hostler_request.redirect_url");
+_Static_assert(offsetof(hostler_request, redirect_query) == 384, "hostler_request.redirect_query");
+_Static_assert(offsetof(hostler_request, log_id) == 400, "hostler_request.log_id");
+_Static_assert(offsetof(hostler_request, finfo) == 416, "hostler_request.finfo");
+_Static_assert(offsetof(hostler_request, headers_in) == 496, "hostler_request.headers_in");
+_Static_assert(offsetof(hostler_request, subprocess_env) == 512, "hostler_request.subprocess_env");
+_Static_assert(offsetof(hostler_request, own) == 528, "hostler_request.own");
 _Static_assert(sizeof(hostler_file) == 80, "hostler_file");
-_Static_assert(sizeof(hostler_request) == 520, "hostler_request");
+_Static_assert(sizeof(hostler_request) == 544, "hostler_request");
 #endif
 
 #endif

@@ -28,7 +28,7 @@ PERL_STATIC_INLINE void hp_fetch_arguments(pTHX_ SV **first, I32 items)
     hp_request *r;                                                                                                     \
     if (items < (least))                                                                                               \
         croak("%s: too few arguments", GvNAME(CvGV(cv)));                                                              \
-    r = hp_request_of(aTHX_ ST(0));                                                                                    \
+    r = hp_request_for(aTHX_ ST(0), GvNAME(CvGV(cv)));                                                                 \
     hp_fetch_arguments(aTHX_ &ST(0), items);                                                                           \
     PERL_UNUSED_VAR(r)
 
@@ -107,7 +107,15 @@ void hp_environ_restore(pTHX);
 HV *hp_environ_put_aside(pTHX);
 void hp_environ_take_back(pTHX_ HV *env);
 /* subprocess_env in void context: the CGI variables, also in %ENV. */
+/* What is kept with the request's connection; made at first use. */
+HV **hp_connection_pnotes(pTHX_ hp_request *r);
+hp_table **hp_connection_notes_of(pTHX_ hp_request *r);
+/* The request is over: so is its connection, if no other may follow. */
+void hp_connection_end(pTHX_ const hp_request *r);
 void hp_env_of_void_call(pTHX_ hp_request *r);
+/* What a program has filled %ENV with is there in the request's later trips as well. */
+void hp_env_keep(pTHX_ hp_request *r);
+void hp_env_put_back(pTHX_ hp_request *r);
 /* %ENV of a CGI script, which the programs inherit that it starts (env.c); how that is done (exported.c). */
 void hp_env_export(pTHX_ hp_request *r);
 void hp_exported_begin(pTHX);

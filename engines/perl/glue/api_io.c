@@ -4,11 +4,19 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+/* Whose output it is. Since mod_perl 2 the answer's time has to have come. */
+static hp_request *printing(pTHX_ hp_request *r, const char *method)
+{
+    r = hp_request_printing(r);
+    if (hp_settings.generation != 1 && r->phase >= 0 && r->phase < HP_RESPONSE)
+        croak("$r->%s can't be called before the response phase", method);
+    return r;
+}
+
 static STRLEN print_list(pTHX_ hp_request *r, SV **list, SSize_t count)
 {
     STRLEN total = 0;
     SSize_t i;
-    r = hp_request_printing(r);
     for (i = 0; i < count; i++) {
         STRLEN length;
         const char *bytes = SvPV(list[i], length);
@@ -27,7 +35,7 @@ static SV *count_or_zero_but_true(pTHX_ STRLEN count)
 XS(hp_print)
 {
     HP_METHOD(1);
-    STRLEN total = print_list(aTHX_ r, &ST(1), items - 1);
+    STRLEN total = print_list(aTHX_ printing(aTHX_ r, XSANY.any_i32 ? "print" : "puts"), &ST(1), items - 1);
     if (XSANY.any_i32 && hp_request_autoflush(aTHX_ r))
         hp_request_push(aTHX_ hp_request_printing(r));
     if (GIMME_V == G_VOID)
@@ -40,7 +48,7 @@ XS(hp_printf)
     HP_METHOD(2);
     SV *text = sv_newmortal();
     do_sprintf(text, items - 1, &ST(1));
-    STRLEN total = print_list(aTHX_ r, &text, 1);
+    STRLEN total = print_list(aTHX_ printing(aTHX_ r, "printf"), &text, 1);
     if (hp_request_autoflush(aTHX_ r))
         hp_request_push(aTHX_ hp_request_printing(r));
     HP_ANSWER(count_or_zero_but_true(aTHX_ total));
@@ -60,7 +68,7 @@ XS(hp_write)
     length = available - offset;
     if (wanted >= 0 && (STRLEN)wanted < length)
         length = wanted;
-    hp_request_write(aTHX_ hp_request_printing(r), bytes + offset, length);
+    hp_request_write(aTHX_ printing(aTHX_ r, "write"), bytes + offset, length);
     if (hp_request_autoflush(aTHX_ r))
         hp_request_push(aTHX_ hp_request_printing(r));
     HP_ANSWER(count_or_zero_but_true(aTHX_ length));
@@ -150,7 +158,7 @@ XS(hp_read)
     if (wanted < 0)
         croak("The LENGTH argument can't be negative");
     if (!SvOK(buffer))
-        sv_setpvs(buffer, "");
+        sv_setpvs_mg(buffer, ""); /* an element of a hash that is not there yet comes to be */
     SvPV_force_nolen(buffer);
     SvUTF8_off(buffer);
     if (offset < 0)

@@ -52,11 +52,26 @@ static SV *text_of(pTHX_ hp_request *r, int which)
     return changed ? newSVsv(changed) : hp_sv(aTHX_ * (const hp_str *)((const char *)r->in + texts[which].original));
 }
 
+/* What is set up for programs of the one kind is not for the other. */
+static void refuse_switch(pTHX_ hp_request *r, SV *wanted)
+{
+    static const char script[] = "perl-script", plain[] = "modperl";
+    hp_str is = hp_request_text(aTHX_ r->handler, r->in->handler);
+    STRLEN length;
+    const char *to = SvPV(wanted, length);
+    int is_script = is.len == sizeof script - 1 && memcmp(is.ptr, script, is.len) == 0;
+    int is_plain = is.len == sizeof plain - 1 && memcmp(is.ptr, plain, is.len) == 0;
+    if ((is_script && strEQ(to, plain)) || (is_plain && strEQ(to, script)))
+        croak("Can't switch from '%s' to '%s' response handler", is_script ? script : plain, to);
+}
+
 XS(hp_text_field)
 {
     HP_METHOD(1);
     SV *answer = text_of(aTHX_ r, XSANY.any_i32);
     if (items > 1) {
+        if (XSANY.any_i32 == HANDLER && r->phase == HP_RESPONSE)
+            refuse_switch(aTHX_ r, ST(1));
         put_text(aTHX_ r, XSANY.any_i32, ST(1));
         if (XSANY.any_i32 == FILENAME && r->in->filename.ptr)
             r->stat_again = 1;
@@ -280,7 +295,7 @@ XS(hp_table_field)
 XS(hp_pnotes)
 {
     HP_METHOD(1);
-    HV **slot = XSANY.any_i32 ? &r->connection_pnotes : &r->pnotes;
+    HV **slot = XSANY.any_i32 ? hp_connection_pnotes(aTHX_ r) : &r->pnotes;
     HE *found;
     if (!*slot)
         *slot = newHV();
@@ -370,11 +385,26 @@ XS(hp_no_cache)
     HP_ANSWER(newSViv(old));
 }
 
+/* Those of the file's name, until a program says others. */
+static AV *named_languages(pTHX_ hp_str text)
+{
+    AV *languages = newAV();
+    while (text.ptr && text.len) {
+        const char *comma = memchr(text.ptr, ',', text.len);
+        size_t length = comma ? (size_t)(comma - text.ptr) : text.len;
+        av_push(languages, newSVpvn(text.ptr, length));
+        length += comma != NULL;
+        text.ptr += length;
+        text.len -= length;
+    }
+    return languages;
+}
+
 XS(hp_content_languages)
 {
     HP_METHOD(1);
-    SV *answer =
-        newRV_noinc(r->languages ? (SV *)av_make(av_len(r->languages) + 1, AvARRAY(r->languages)) : (SV *)newAV());
+    SV *answer = newRV_noinc(r->languages ? (SV *)av_make(av_len(r->languages) + 1, AvARRAY(r->languages))
+                                          : (SV *)named_languages(aTHX_ r->in->content_languages));
     if (items > 1) {
         AV *given;
         sv_2mortal(answer);

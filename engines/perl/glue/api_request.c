@@ -298,6 +298,14 @@ XS(hp_transmit)
     XSRETURN_EMPTY;
 }
 
+/* pass_gathered(r): what was printed goes on before what comes another way. */
+XS(hp_pass_gathered)
+{
+    HP_METHOD(1);
+    hp_request_pass_gathered(aTHX_ hp_request_printing(r));
+    XSRETURN_EMPTY;
+}
+
 XS(hp_headers_text)
 {
     HP_METHOD(2);
@@ -335,6 +343,15 @@ XS(hp_log_line)
     if (items < 3)
         croak("Usage: Hostler::log(severity, virtual_host, text)");
     hp_log_text(aTHX_(int) SvIV(ST(0)), SvTRUE(ST(1)), ST(2));
+    XSRETURN_EMPTY;
+}
+
+/* taint(variable): what came from outside. */
+XS(hp_taint)
+{
+    dXSARGS;
+    if (items)
+        SvTAINTED_on(ST(0));
     XSRETURN_EMPTY;
 }
 
@@ -395,7 +412,7 @@ void hp_boot_request(pTHX)
 {
     static const hp_xsub list[] = {
         {REC "dir_config", hp_dir_config, 0},
-        {REC "location", hp_fixed_text, LOCATION},
+        {OWN "location", hp_fixed_text, LOCATION},
         {REC "get_server_name", hp_fixed_text, SERVER_NAME},
         {REC "get_server_port", hp_fixed_number, SERVER_PORT},
         {REC "log_id", hp_fixed_text, LOG_ID},
@@ -424,12 +441,14 @@ void hp_boot_request(pTHX)
         {OWN "run", hp_run_target, 0},
         {OWN "headers_text", hp_headers_text, 0},
         {OWN "transmit", hp_transmit, 0},
+        {OWN "pass_gathered", hp_pass_gathered, 0},
         {OWN "send_head", hp_send_head, 0},
         {OWN "forget_output", hp_forget_output, 0},
         {OWN "current", hp_current_request, 0},
         {OWN "is", hp_is_request, 0},
         {"Hostler::log", hp_log_line, 0},
         {"Hostler::exit_after_request", hp_exit_after, 0},
+        {"Hostler::taint", hp_taint, 0},
         {"Hostler::settings", hp_settings_of, 0},
     };
     HP_REGISTER(list);

@@ -181,12 +181,19 @@ XS(hp_server_vars)
 
 /* ---- connection ---- */
 
-enum { REMOTE_IP, LOCAL_IP };
+enum { CLIENT_IP, LOCAL_IP, USERAGENT_IP };
 
+/* Programs behind a proxy of their own set what they know better: for Perl in this request. */
 XS(hp_connection_text)
 {
     HP_METHOD(1);
-    HP_ANSWER(hp_sv(aTHX_ XSANY.any_i32 == REMOTE_IP ? r->in->remote_ip : r->in->local_ip));
+    SV **slots[] = {&r->client_ip, &r->local_ip, &r->useragent_ip}, **slot = slots[XSANY.any_i32], *answer;
+    answer = hp_sv(aTHX_ hp_request_text(aTHX_ * slot, XSANY.any_i32 == LOCAL_IP ? r->in->local_ip : r->in->remote_ip));
+    if (items > 1) {
+        SvREFCNT_dec(*slot);
+        *slot = newSVsv(ST(1));
+    }
+    HP_ANSWER(answer);
 }
 
 enum { ABORTED, KEEPALIVE, KEEPALIVES, CONNECTION_ID, DOUBLE_REVERSE, REMOTE_PORT, LOCAL_PORT, IS_TLS };
@@ -214,7 +221,8 @@ XS(hp_connection_number)
         if (items > 1)
             put_keepalive(aTHX_ r, (UV)SvIV(ST(1)));
         break;
-    case CONNECTION_ID: answer = (IV)r->in->number; break;
+    case CONNECTION_ID: answer = (IV)r->in->connection; break;
+    case KEEPALIVES: answer = (IV)r->in->keepalives; break;
     case REMOTE_PORT: answer = r->in->remote_port; break;
     case LOCAL_PORT: answer = r->in->local_port; break;
     case IS_TLS: answer = (r->in->flags & HP_TLS) != 0; break;
@@ -226,11 +234,12 @@ XS(hp_connection_number)
 XS(hp_connection_notes)
 {
     HP_METHOD(1);
-    if (!r->connection_notes)
-        r->connection_notes = hp_table_new(aTHX_ 4);
+    hp_table **notes = hp_connection_notes_of(aTHX_ r);
+    if (!*notes)
+        *notes = hp_table_new(aTHX_ 4);
     if (items > 1)
-        HP_ANSWER(hp_table_access(aTHX_ r->connection_notes, ST(1), items > 2 ? ST(2) : NULL));
-    HP_ANSWER(hp_table_sv(aTHX_ r->connection_notes, NULL));
+        HP_ANSWER(hp_table_access(aTHX_ * notes, ST(1), items > 2 ? ST(2) : NULL));
+    HP_ANSWER(hp_table_sv(aTHX_ * notes, NULL));
 }
 
 XS(hp_connection_server)
@@ -265,9 +274,9 @@ void hp_boot_server(pTHX)
         {S "next", hp_server_next, 0},
         {S "dir_config", hp_server_vars, 0},
         {"Apache2::ServerUtil::server", hp_main_server, 0},
-        {C "remote_ip", hp_connection_text, REMOTE_IP},
-        {C "client_ip", hp_connection_text, REMOTE_IP},
-        {"Apache2::RequestRec::useragent_ip", hp_connection_text, REMOTE_IP},
+        {C "remote_ip", hp_connection_text, CLIENT_IP},
+        {C "client_ip", hp_connection_text, CLIENT_IP},
+        {"Apache2::RequestRec::useragent_ip", hp_connection_text, USERAGENT_IP},
         {C "local_ip", hp_connection_text, LOCAL_IP},
         {C "aborted", hp_connection_number, ABORTED},
         {C "keepalive", hp_connection_number, KEEPALIVE},

@@ -91,7 +91,8 @@ static void set_server(pTHX_ hp_request *r, const sink *to)
     set(aTHX_ to, "SERVER_NAME", in->server_name);
     set(aTHX_ to, "SERVER_ADDR", in->local_ip);
     set_number(aTHX_ to, "SERVER_PORT", in->server_port);
-    set(aTHX_ to, "REMOTE_ADDR", in->remote_ip);
+    set(aTHX_ to, "REMOTE_ADDR",
+        hp_request_text(aTHX_ hp_settings.generation == 1 ? r->client_ip : r->useragent_ip, in->remote_ip));
     set_number(aTHX_ to, "REMOTE_PORT", in->remote_port);
     set_text(aTHX_ to, "REQUEST_SCHEME", in->flags & HP_TLS ? "https" : "http");
     if (in->flags & HP_TLS)
@@ -256,9 +257,36 @@ void hp_env_restore(pTHX)
 
 void hp_env_of_void_call(pTHX_ hp_request *r)
 {
+    r->env_called = 1;
     hp_env_common(aTHX_ r);
     hp_environ_into_real(aTHX);
     fill(aTHX_ r);
+}
+
+void hp_env_keep(pTHX_ hp_request *r)
+{
+    if (!r->env_called)
+        return;
+    SvREFCNT_dec((SV *)r->env_kept);
+    r->env_kept = newHVhv(GvHVn(PL_envgv));
+}
+
+void hp_env_put_back(pTHX_ hp_request *r)
+{
+    HV *env;
+    HE *each;
+    if (!r->env_kept)
+        return;
+    hp_environ_into_real(aTHX);
+    env = GvHVn(PL_envgv);
+    hv_iterinit(r->env_kept);
+    while ((each = hv_iternext(r->env_kept))) {
+        SV *value = newSVsv(HeVAL(each));
+        if (hv_store_ent(env, HeSVKEY_force(each), value, 0))
+            SvSETMAGIC(value);
+        else
+            SvREFCNT_dec(value);
+    }
 }
 
 SV *hp_redirected_uri(pTHX_ const hp_request_in *in)

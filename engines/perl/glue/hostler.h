@@ -85,7 +85,8 @@ enum {
     HP_MERGE_HANDLERS = 1 << 3,
     HP_PASS_AUTH = 1 << 4,
     HP_SETUP_ENV_SET = 1 << 5,
-    HP_GLOBAL_REQUEST_SET = 1 << 6
+    HP_GLOBAL_REQUEST_SET = 1 << 6,
+    HP_SATISFY_SET = 1 << 7
 };
 
 /* hostler_wire::engine::ServerFacts */

@@ -88,6 +88,7 @@ void hp_serve_inside(pTHX_ const hp_told *told)
     i->trip.r->is_served = 1;
     hp_current = i->trip.r;
     ENTER;
+    SAVESPTR(PL_last_in_gv); /* $. is the outer program's */
     SAVEDESTRUCTOR_X(leave, i);
     hp_run_trip(aTHX_ & i->trip);
     hp_untie(aTHX);

@@ -114,12 +114,15 @@ int hp_request_has_filters(pTHX_ const hp_request *r)
                                         : r->directory->handler_count[HP_OUTPUT_FILTER] > 0);
 }
 
-/* Calls a function of Hostler::Filter with bytes, if there are any. What goes wrong in it is the answer's end. */
+/* Calls a function of Hostler::Filter with bytes, if there are any. What goes wrong in it is the answer's end; $@ is the
+ * program's. */
 static void through_filters(pTHX_ hp_request *r, const char *function, const char *bytes, STRLEN length)
 {
+    SV *error;
     dSP;
     if (r->filter_failed)
         return;
+    error = newSVsv(ERRSV);
     r->has_length = 0; /* it was that of what goes in */
     load_module(PERL_LOADMOD_NOIMPORT, newSVpvs("Hostler::Filter"), NULL);
     SPAGAIN;
@@ -135,13 +138,20 @@ static void through_filters(pTHX_ hp_request *r, const char *function, const cha
         STRLEN shown;
         const char *why = SvPV(ERRSV, shown);
         hp_log(3, 1, why, shown);
-        sv_setpvs(ERRSV, "");
         r->filter_failed = 1;
         if (r->head_state == HP_HEAD_UNSENT)
             r->answer_status = 500;
     }
+    sv_setsv(ERRSV, error);
+    SvREFCNT_dec(error);
     FREETMPS;
     LEAVE;
+}
+
+void hp_request_begin_filters(pTHX_ hp_request *r)
+{
+    if (hp_request_has_filters(aTHX_ r))
+        through_filters(aTHX_ r, "Hostler::Filter::begin", NULL, 0);
 }
 
 void hp_request_transmit(pTHX_ hp_request *r, const char *bytes, STRLEN length)
@@ -280,6 +290,12 @@ static void pass_gathered(pTHX_ hp_request *r)
         pass(aTHX_ r, gathered, length);
 }
 
+void hp_request_pass_gathered(pTHX_ hp_request *r)
+{
+    begin(r);
+    pass_gathered(aTHX_ r);
+}
+
 void hp_request_write(pTHX_ hp_request *r, const char *bytes, STRLEN length)
 {
     void (*first)(pTHX_ hp_request *) = hp_before_output;
@@ -326,12 +342,17 @@ void hp_request_flush(pTHX_ hp_request *r)
 /* What rflush() and $| do: everything printed so far is on its way, unless a header is still awaited. */
 void hp_request_push(pTHX_ hp_request *r)
 {
+    STRLEN length = 0;
     begin(r);
-    pass_gathered(aTHX_ r);
+    if (!r->parse_headers && hp_request_has_filters(aTHX_ r)) {
+        length = gathered_length; /* a filter gets both at once */
+        gathered_length = 0;
+    } else
+        pass_gathered(aTHX_ r);
     if (is_mute(r) || (r->parse_headers && r->header_text))
         return;
     if (hp_request_has_filters(aTHX_ r)) {
-        through_filters(aTHX_ r, "Hostler::Filter::flush", NULL, 0);
+        through_filters(aTHX_ r, "Hostler::Filter::flush", gathered, length);
         if (r->head_state == HP_HEAD_SENT)
             hp_out_publish();
         return;

@@ -54,7 +54,7 @@ void hp_report_error(pTHX_ hp_request *r)
     while (shown && text[shown - 1] == '\n')
         shown--;
     hp_log(3, 1, text, shown);
-    hp_table_set(aTHX_ HP_TABLE(r, notes), "error-notes", 11, text, length);
+    hp_table_merge(aTHX_ HP_TABLE(r, notes), "error-notes", 11, text, length);
     /* $@{uri}: the hash of the same name. */
     (void)hv_store(GvHVn(PL_errgv), uri.ptr, (I32)uri.len, newSVpvn(text, length), 0);
 }
@@ -104,9 +104,17 @@ int hp_run_phase(pTHX_ hp_trip *t, int phase)
 }
 
 /* What is neither a status nor one of Apache's own answers is the program's error. */
-static int valid(pTHX_ int status, const char *format, hp_str handler)
+/* Redirects that no specification names: Apache has no line for them, and sends an error. */
+static int is_unknown(const hp_request *r, int status)
+{
+    return status > 308 && status < 400 && !r->status_line;
+}
+
+static int valid(pTHX_ const hp_request *r, int status, const char *format, hp_str handler)
 {
     SV *text;
+    if (is_unknown(r, status))
+        return 500;
     if (status == HP_OK || status == HP_DECLINED || status == HP_DONE_STATUS || (status >= 100 && status < 600))
         return status;
     text = sv_2mortal(newSVpvf(format, (int)handler.len, handler.ptr, status));
@@ -175,7 +183,7 @@ static void before_response(pTHX_ hp_trip *t)
         if (status == HP_DECLINED)
             status = fail_closed(aTHX_ r, phase, phases >> (phase + 1) & ((2u << HP_RESPONSE) - 1) >> (phase + 1));
         if (is_error(status))
-            stop_early(aTHX_ t, valid(aTHX_ status, "%.*sInvalid response status %d", hp_literal("")));
+            stop_early(aTHX_ t, valid(aTHX_ t->r, status, "%.*sInvalid response status %d", hp_literal("")));
         else if (r->is_configured_anew && phases >> (phase + 1)) {
             /* What has been added may forbid what comes next. */
             t->stopped = phase;
@@ -255,15 +263,14 @@ static int respond(pTHX_ hp_trip *t, int kind)
         return call_psgi(aTHX_ t);
     if (kind == CGI_SCRIPT)
         return hp_script_respond(aTHX_ r);
-    if (kind == PERL_SCRIPT) {
-        if (!(flags & HP_SETUP_ENV_SET) || flags & HP_SETUP_ENV)
-            hp_env_fill(aTHX_ r);
-        hp_tie(aTHX);
-    } else if (flags & HP_SETUP_ENV)
+    if (flags & HP_SETUP_ENV || (kind == PERL_SCRIPT && !(flags & HP_SETUP_ENV_SET)))
         hp_env_fill(aTHX_ r);
     else if (!(r->in->phases & BEFORE_RESPONSE))
         hp_env_configured(aTHX_ r);
-    return valid(aTHX_ hp_run_phase(aTHX_ t, HP_RESPONSE), "Handler for %.*s returned invalid result code %d", name);
+    if (kind == PERL_SCRIPT)
+        hp_tie(aTHX);
+    hp_request_begin_filters(aTHX_ r);
+    return valid(aTHX_ r, hp_run_phase(aTHX_ t, HP_RESPONSE), "Handler for %.*s returned invalid result code %d", name);
 }
 
 static void set_redirect(pTHX_ hp_trip *t)

@@ -1,9 +1,13 @@
-/* Programs that Perl starts under taint checks: backticks, system, exec and pipes.
+/* Programs that Perl starts: what Apache2::SubProcess does of it, and taint checks of backticks, system, exec and pipes.
  *
  * Perl looks then whether %ENV is the process's own, by the hash's magic; a request's is another hash, and has none: its
  * values go to no program that is started. So it has such magic, without effect, while one of these operations runs; what is
  * insecure in it (PATH and its kin) is told as under mod_perl. */
 #include "api.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <unistd.h>
 
 static OP *(*backtick)(pTHX), *(*run_system)(pTHX), *(*run_exec)(pTHX), *(*open_file)(pTHX);
 
@@ -61,9 +65,70 @@ static OP *open_checked(pTHX)
     return with_magic(aTHX_ open_file);
 }
 
+/* The strings of an array, as exec wants them; they are the array's, and live as long as that does. */
+static char **strings(pTHX_ SV *list)
+{
+    AV *array = SvROK(list) && SvTYPE(SvRV(list)) == SVt_PVAV ? (AV *)SvRV(list) : NULL;
+    SSize_t count = array ? av_len(array) + 1 : 0, i;
+    char **all;
+    Newxz(all, count + 1, char *);
+    SAVEFREEPV(all);
+    for (i = 0; i < count; i++) {
+        SV **one = av_fetch(array, i, 0);
+        all[i] = one ? SvPV_nolen(*one) : "";
+    }
+    return all;
+}
+
+/* In the child. Only what may be called between fork and exec is. */
+static void become(const char *path, char **arguments, char **env, const int *streams)
+{
+    int stream, nothing = open("/dev/null", O_RDWR);
+    sigset_t none;
+    /* Out of the way first: an end of a pipe may have one of the three numbers. */
+    int ends[3];
+    for (stream = 0; stream < 3; stream++)
+        ends[stream] = fcntl(streams[stream] < 0 ? nothing : streams[stream], F_DUPFD_CLOEXEC, 3);
+    for (stream = 0; stream < 3; stream++)
+        if (ends[stream] < 0 || dup2(ends[stream], stream) < 0)
+            _exit(127);
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    signal(SIGPIPE, SIG_DFL);
+    execve(path, arguments, env);
+    _exit(127);
+}
+
+/* start(path, arguments with the name, environment, descriptors of input, output and errors; -1: none): its process. Nothing is
+ * looked for in PATH, and taint is not asked about, as where the server starts it. */
+XS(hp_start_program)
+{
+    dXSARGS;
+    const char *path;
+    char **arguments, **env;
+    int streams[3], i;
+    pid_t child;
+    if (items < 6)
+        croak("Usage: Hostler::start(path, arguments, environment, input, output, errors)");
+    ENTER;
+    path = SvPV_nolen(ST(0));
+    arguments = strings(aTHX_ ST(1));
+    env = strings(aTHX_ ST(2));
+    for (i = 0; i < 3; i++)
+        streams[i] = (int)SvIV(ST(3 + i));
+    child = fork();
+    if (child == 0)
+        become(path, arguments, env, streams);
+    LEAVE;
+    HP_ANSWER(newSViv(child));
+}
+
 void hp_boot_programs(pTHX)
 {
-    PERL_UNUSED_CONTEXT;
+    static const hp_xsub list[] = {
+        {"Hostler::start", hp_start_program, 0},
+    };
+    HP_REGISTER(list);
     backtick = PL_ppaddr[OP_BACKTICK];
     PL_ppaddr[OP_BACKTICK] = backtick_checked;
     run_system = PL_ppaddr[OP_SYSTEM];

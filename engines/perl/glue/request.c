@@ -83,7 +83,22 @@ hp_request *hp_request_maybe(pTHX_ SV *object)
     return (hp_request *)hp_object_of(aTHX_ base_of(aTHX_ object), &request_magic);
 }
 
-hp_request *hp_request_of(pTHX_ SV *object)
+/* What is no request says so in mod_perl's words: programs look for them. */
+static void refuse_object(pTHX_ SV *object, SV *base, const char *method)
+{
+    SV *inner = SvROK(base) ? SvRV(base) : NULL;
+    if (inner && SvTYPE(inner) == SVt_PVMG && mg_findext(inner, PERL_MAGIC_ext, &request_magic))
+        croak(
+            "This request object is used after its request has ended: it was kept in a global or closed-over variable");
+    if (!SvROK(object))
+        croak("argument is not a blessed reference (expecting an Apache2::RequestRec derived object)");
+    if (inner && SvTYPE(inner) == SVt_PVHV)
+        croak("method `%s' invoked by a `%s' object with no `r' key!", method,
+              SvOBJECT(inner) ? HvNAME(SvSTASH(inner)) : "unknown");
+    croak("unsupported request_rec type of the object that `%s' is invoked by", method);
+}
+
+hp_request *hp_request_for(pTHX_ SV *object, const char *method)
 {
     hp_request *r = (hp_request *)hp_object_of(aTHX_ object, &request_magic);
     SV *base;
@@ -93,15 +108,14 @@ hp_request *hp_request_of(pTHX_ SV *object)
         return hp_current;
     base = base_of(aTHX_ object);
     r = (hp_request *)hp_object_of(aTHX_ base, &request_magic);
-    if (r)
-        return r;
-    if (SvROK(base) && SvTYPE(SvRV(base)) == SVt_PVMG && mg_findext(SvRV(base), PERL_MAGIC_ext, &request_magic))
-        croak(
-            "This request object is used after its request has ended: it was kept in a global or closed-over variable");
-    if (SvROK(object))
-        croak("argument is not an Apache2::RequestRec object, nor a hash with one as 'r' or '_r'");
-    croak("argument is not a blessed reference (expecting an Apache2::RequestRec derived object)");
-    return NULL;
+    if (!r)
+        refuse_object(aTHX_ object, base, method);
+    return r;
+}
+
+hp_request *hp_request_of(pTHX_ SV *object)
+{
+    return hp_request_for(aTHX_ object, "a method");
 }
 
 static void init(hp_request *r, const hp_request_in *in, hp_directory *directory)
@@ -184,6 +198,11 @@ void hp_request_again(pTHX_ hp_request *r, const hp_request_in *in, hp_directory
     r->pool = kept.pool;
     r->connection = kept.connection;
     r->connection_pnotes = kept.connection_pnotes;
+    r->client_ip = kept.client_ip;
+    r->local_ip = kept.local_ip;
+    r->useragent_ip = kept.useragent_ip;
+    r->env_called = kept.env_called;
+    r->env_kept = kept.env_kept;
     r->connection_notes = kept.connection_notes;
     r->document_root = kept.document_root;
     r->allowed = kept.allowed;
@@ -277,7 +296,8 @@ void hp_request_run_cleanups(pTHX_ hp_request *r)
 /* What lasts for all trips and has no say in its end. */
 static void free_kept(pTHX_ hp_request *r)
 {
-    SV *texts[] = {r->unparsed_uri, r->status_line, r->hostname, r->the_request, r->content_encoding, r->document_root};
+    SV *texts[] = {r->unparsed_uri,  r->status_line, r->hostname, r->the_request, r->content_encoding,
+                   r->document_root, r->client_ip,   r->local_ip, r->useragent_ip};
     free_texts(aTHX_ texts, sizeof texts / sizeof *texts);
     hp_table_free(aTHX_ r->connection_notes);
     hp_table_free(aTHX_ r->dir_config);
@@ -292,6 +312,7 @@ void hp_request_free(pTHX_ hp_request *r)
     /* What programs keep in the request may have destructors that look at it: it goes while the object still works. */
     SvREFCNT_dec((SV *)r->pnotes);
     SvREFCNT_dec((SV *)r->connection_pnotes);
+    SvREFCNT_dec((SV *)r->env_kept);
     SvREFCNT_dec((SV *)r->stash);
     for (phase = 0; phase < HP_PHASES; phase++)
         SvREFCNT_dec((SV *)r->pushed[phase]);

@@ -56,6 +56,9 @@ struct hp_request {
     /* A header with a Location alone: the server makes the answer, as if the handler had returned this status. */
     int answer_status;
 
+    int env_called;                          /* a program has filled %ENV (subprocess_env in void context) */
+    SV *client_ip, *local_ip, *useragent_ip; /* as programs have set them */
+    HV *env_kept;                            /* what it held then, for later trips */
     int env_wanted; /* %ENV has the CGI variables; subprocess_env gets them when it is looked at */
     int body_ended;
     hp_request *main; /* of a sub-request */
@@ -109,6 +112,7 @@ hp_request *hp_request_base(hp_request *r);
 /* The Perl object, blessed into the generation's class (Apache2::RequestRec, or Apache); a new reference. */
 SV *hp_request_sv(pTHX_ hp_request *r);
 /* The request behind an object; croaks with a clear sentence for anything else. */
+hp_request *hp_request_for(pTHX_ SV *object, const char *method);
 hp_request *hp_request_of(pTHX_ SV *object);
 /* The value of a field that may have been changed: hp_request_text(r, r->uri, r->in->uri). Valid until it is changed
  * again. */
@@ -128,6 +132,10 @@ void hp_request_flush(pTHX_ hp_request *r);
 void hp_request_send_head(pTHX_ hp_request *r);
 /* Whether what it answers goes through filters in Perl. */
 int hp_request_has_filters(pTHX_ const hp_request *r);
+/* Lets the filters of what it answers begin, if there are any. */
+void hp_request_begin_filters(pTHX_ hp_request *r);
+/* What was printed goes on, as the handler's own flush would let it. */
+void hp_request_pass_gathered(pTHX_ hp_request *r);
 /* Sends bytes as they are: they have been through the filters. */
 void hp_request_transmit(pTHX_ hp_request *r, const char *bytes, STRLEN length);
 /* What programs have changed of it, with `room` for 64 fields; 0: nothing. */

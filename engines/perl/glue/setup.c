@@ -110,9 +110,9 @@ static void move_fields(hp_fields *fields, hp_field **list, char **free)
 #define TEXTS(in)                                                                                                      \
     &(in)->method, &(in)->the_request, &(in)->uri, &(in)->unparsed_uri, &(in)->args, &(in)->filename,                  \
         &(in)->path_info, &(in)->hostname, &(in)->server_name, &(in)->remote_ip, &(in)->local_ip, &(in)->user,         \
-        &(in)->ap_auth_type, &(in)->handler, &(in)->content_type, &(in)->content_encoding, &(in)->context_prefix,      \
-        &(in)->context_document_root, &(in)->path_translated, &(in)->redirect_url, &(in)->redirect_query,              \
-        &(in)->log_id, &(in)->status_line, &(in)->provider
+        &(in)->ap_auth_type, &(in)->handler, &(in)->content_type, &(in)->content_encoding, &(in)->content_languages,   \
+        &(in)->context_prefix, &(in)->context_document_root, &(in)->path_translated, &(in)->redirect_url,              \
+        &(in)->redirect_query, &(in)->log_id, &(in)->status_line, &(in)->provider
 
 #define TABLES(in) &(in)->headers_in, &(in)->headers_out, &(in)->err_headers_out, &(in)->subprocess_env, &(in)->notes
 

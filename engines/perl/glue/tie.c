@@ -398,15 +398,17 @@ struct hp_handles {
     int tied;
     U8 flags;
     SV *separator;
+    IV lines; /* how many STDIN has been read of: $. */
 };
 
 hp_handles *hp_handles_put_aside(pTHX)
 {
     IO *out = GvIOn(gv_fetchpvs("STDOUT", GV_ADD | GV_NOTQUAL, SVt_PVIO));
+    IO *in = GvIOn(gv_fetchpvs("STDIN", GV_ADD | GV_NOTQUAL, SVt_PVIO));
     hp_handles *h;
     Newx(h, 1, hp_handles);
     *h = (hp_handles){request_in,    request_out,  saved_in, saved_out_read, saved_out_write, saved_out_type,
-                      saved_in_type, saved_select, tied,     IoFLAGS(out),   newSVsv(PL_rs)};
+                      saved_in_type, saved_select, tied,     IoFLAGS(out),   newSVsv(PL_rs),  IoLINES(in)};
     request_in = request_out = NULL;
     tied = 0;
     IoFLAGS(out) &= ~IOf_FLUSH;
@@ -434,6 +436,7 @@ void hp_handles_take_back(pTHX_ hp_handles *h)
     saved_select = h->saved_select;
     tied = h->tied;
     IoFLAGS(out) = h->flags;
+    IoLINES(GvIOn(gv_fetchpvs("STDIN", GV_ADD | GV_NOTQUAL, SVt_PVIO))) = h->lines;
     sv_setsv_mg(get_sv("/", GV_ADD), h->separator);
     SvREFCNT_dec(h->separator);
     Safefree(h);

@@ -171,8 +171,10 @@ static void relate(pTHX_ hp_request *r)
 static void begin(pTHX_ hp_trip *t, const hp_request_in *request, hp_directory *directory)
 {
     Zero(t, 1, hp_trip);
-    if (staying)
+    if (staying) {
         hp_request_again(aTHX_ staying, request, directory);
+        hp_env_put_back(aTHX_ staying);
+    }
     t->r = staying ? staying : hp_request_new(aTHX_ request, directory);
     staying = NULL;
     t->r->is_served = 1;
@@ -184,6 +186,7 @@ static void begin(pTHX_ hp_trip *t, const hp_request_in *request, hp_directory *
 static void end(pTHX_ hp_request *r)
 {
     conclude(aTHX_ r);
+    hp_connection_end(aTHX_ r);
     hp_request_free(aTHX_ r);
     hp_current = NULL;
     reset(aTHX);
@@ -230,6 +233,7 @@ int hp_perl_serve(const hp_request_in *request, hp_directory *directory, int sta
     }
     if (!is_script) {
         hp_untie(aTHX);
+        hp_env_keep(aTHX_ t.r);
         hp_env_restore(aTHX);
     }
     if (hp_is_forked_away())

@@ -14,7 +14,7 @@ for my $class (sort keys %$table) {
         }
     }
 }
-eval { $r->spawn_proc_prog('x') };
-like($@, qr/^Apache2::RequestRec::spawn_proc_prog is not supported by Hostler: see docs\/perl-calls\.md at/, 'a refusal');
+eval { $r->lookup_dirent('x') };
+like($@, qr/^Apache2::RequestRec::lookup_dirent is not supported by Hostler: see docs\/perl-calls\.md at/, 'a refusal');
 eval { $r->no_such_call };
 like($@, qr/^Can't locate object method "no_such_call" via package "Apache2::RequestRec" at/, 'an unknown method');

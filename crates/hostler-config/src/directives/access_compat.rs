@@ -137,6 +137,12 @@ impl Dir {
         last_for(&self.satisfy_any, method) == Some(true)
     }
 
+    /// Whether any `Satisfy` is.
+    #[must_use]
+    pub fn says_satisfy(&self, method: &str) -> bool {
+        last_for(&self.satisfy_any, method).is_some()
+    }
+
     /// Whether Allow and Deny let a request pass.
     ///
     /// # Errors

@@ -185,7 +185,11 @@ impl Reader {
             _ => return,
         };
         self.perl.has_started |= matches!(lower, "perlloadmodule" | "perlconfigrequire");
-        for word in words(args) {
+        for mut word in words(args) {
+            if lower == "perlmodule" {
+                // As where it is loaded: what ends a statement may stand there.
+                word.truncate(word.trim_end_matches(';').len());
+            }
             let shown = self.see(kind, word, at);
             let extends = lower == "perlloadmodule";
             if !shown.adds && !extends {

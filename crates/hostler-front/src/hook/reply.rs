@@ -87,9 +87,23 @@ pub(crate) fn content_fields(request: &mut Request) {
     if let Some(encoding) = request.resource.content_encoding.clone() {
         request.reply.headers_out.set("Content-Encoding", encoding);
     }
-    if !request.resource.content_languages.is_empty() {
-        request.reply.headers_out.set("Content-Language", request.resource.content_languages.join(&b","[..]));
+    languages_field(request);
+}
+
+/// Those of the file's name or the handler's, and then what a program has said itself.
+fn languages_field(request: &mut Request) {
+    let mut languages = request.resource.content_languages.clone();
+    if languages.is_empty() {
+        return;
     }
+    if let Some(said) = request.reply.headers_out.joined(b"Content-Language") {
+        for language in said.split(|&byte| byte == b',').map(<[u8]>::trim_ascii) {
+            if !language.is_empty() && !languages.iter().any(|known| known.eq_ignore_ascii_case(language)) {
+                languages.push(Bytes::copy_from_slice(language));
+            }
+        }
+    }
+    request.reply.headers_out.set("Content-Language", languages.join(&b","[..]));
 }
 
 fn type_field(request: &mut Request) {

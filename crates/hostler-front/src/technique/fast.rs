@@ -160,6 +160,8 @@ fn work(
     let Task { engine, directory, texts, handler, .. } = task;
     let mut message = head::common(request, engine, texts, directory.0, head::flags(request), *handler);
     message.number = number;
+    message.connection = peer.id;
+    message.keepalives = peer.requests.get();
     message.protocol = head.version;
     message.time = received.duration_since(UNIX_EPOCH).map_or(0, |time| time.as_micros() as u64);
     message.remote_port = peer.remote.port();

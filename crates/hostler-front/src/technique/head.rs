@@ -19,6 +19,7 @@ pub(crate) struct Texts {
     log_id: String,
     redirect: Option<(Vec<u8>, Option<Vec<u8>>)>,
     translated: Option<Vec<u8>>,
+    languages: Option<Vec<u8>>,
 }
 
 impl Texts {
@@ -28,6 +29,7 @@ impl Texts {
             .prev
             .as_ref()
             .map(|prev| (prev.target.uri.clone(), prev.target.args.as_deref().map(<[u8]>::to_vec)));
+        let languages = &request.resource.content_languages;
         Self {
             remote: request.client.peer.remote.ip().to_string(),
             local: request.client.peer.local.ip().to_string(),
@@ -35,6 +37,7 @@ impl Texts {
             log_id: id::id_of(request.number),
             redirect,
             translated,
+            languages: (!languages.is_empty()).then(|| languages.join(&b","[..])),
         }
     }
 }
@@ -54,6 +57,8 @@ pub(crate) fn common<'a>(
         flags,
         directory,
         number: request.number,
+        connection: request.client.peer.id,
+        keepalives: request.client.peer.requests.get(),
         server: request.thread.shared.of::<Engines>().place(&request.server, engine),
         time: request.client.received.duration_since(UNIX_EPOCH).map_or(0, |time| time.as_micros() as u64),
         protocol: request.client.version,
@@ -76,6 +81,7 @@ pub(crate) fn common<'a>(
         handler: handler.or(request.resource.handler.as_deref()),
         content_type: request.resource.content_type.as_deref(),
         content_encoding: request.resource.content_encoding.as_deref(),
+        content_languages: texts.languages.as_deref(),
         context_prefix: &request.resource.context_prefix,
         context_document_root: request.resource.context_document_root.as_deref().unwrap_or(root),
         path_translated: texts.translated.as_deref(),

@@ -72,7 +72,10 @@ impl Head {
         request.reply.reason = self.reason;
         request.resource.content_type = self.content_type;
         request.resource.content_encoding = self.content_encoding;
-        request.resource.content_languages = self.content_languages;
+        // Who says nothing of them leaves those of the file's name.
+        if !self.content_languages.is_empty() {
+            request.resource.content_languages = self.content_languages;
+        }
         request.reply.headers_out = self.headers_out;
         request.reply.err_headers_out = self.err_headers_out;
         // Of a CGI program Apache drops the field, and sends the body as it is.

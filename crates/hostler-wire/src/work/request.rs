@@ -84,10 +84,14 @@ macro_rules! request_fields {
             directory: u32,
             /// Number of the request in this front, for logs.
             number: u64,
+            /// Number of the client's connection in this front.
+            connection: u64,
             /// When it was received, microseconds since the epoch.
             time: u64,
             /// Index of the virtual host.
             server: u32,
+            /// How many requests were answered on the connection before.
+            keepalives: u32,
             /// As HTTP/1.1 = 1001; see [`protocol_name`].
             protocol: u16,
             /// The client's.
@@ -128,6 +132,8 @@ macro_rules! request_fields {
             content_type: optional,
             /// The file's, by its name.
             content_encoding: optional,
+            /// The file's, by its name, with commas between.
+            content_languages: optional,
             /// `CONTEXT_PREFIX`
             context_prefix: text,
             /// `CONTEXT_DOCUMENT_ROOT`

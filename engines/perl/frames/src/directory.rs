@@ -20,6 +20,8 @@ pub mod directory_flag {
     pub const SETUP_ENV_SET: u32 = 1 << 5;
     /// `-GlobalRequest` was said.
     pub const GLOBAL_REQUEST_SET: u32 = 1 << 6;
+    /// `Satisfy` was said at all.
+    pub const SATISFY_SET: u32 = 1 << 7;
 }
 
 /// What a directory (or location) says: [`work::Directory`] with what is mod_perl's.

@@ -95,9 +95,14 @@ sub length {
 # flatten(buffer, wanted): the bytes of all buckets, or so many of them; they stay.
 sub flatten {
     my ($bb, undef, $wanted) = @_;
+    if (!ref $bb || @_ < 2) {
+        require Carp;
+        Carp::croak('usage: $bb->flatten($buf, [$wanted])');
+    }
     my $text = join '', map { $_->{data} } @{ $bb->{buckets} };
     $text = substr $text, 0, $wanted if defined $wanted && $wanted >= 0 && $wanted < CORE::length $text;
     $_[1] = $text;
+    Hostler::taint($_[1]) if ${^TAINT};
     return CORE::length $text;
 }
 

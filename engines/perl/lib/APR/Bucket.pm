@@ -44,6 +44,7 @@ sub setaside { return 0 }
 sub read {
     my $bucket = shift;
     $_[0] = $bucket->{data};
+    Hostler::taint($_[0]) if ${^TAINT};
     return CORE::length $bucket->{data};
 }
 

@@ -15,11 +15,10 @@ my $of_process;
 sub new {
     my $above = shift;
     my $pool  = bless { cleanups => [], below => {}, process => $$ }, ref $above || $above;
-    if (!ref $above) {
+    if (!ref $above || !$above->{cleanups}) {
         $pool->{above} = of_process();
         return $pool;
     }
-    _alive($above);
     $pool->{above} = $above;
     Scalar::Util::weaken($above->{below}{ Scalar::Util::refaddr($pool) } = $pool);
     return $pool;
@@ -51,7 +50,7 @@ sub cleanup_register {
 
 sub _run {
     my $pool = shift;
-    for my $below (values %{ $pool->{below} }) { $below->_run if $below && $below->{cleanups} }
+    for my $below (values %{ $pool->{below} }) { $below->destroy if $below }    # those below end, not only their cleanups
     $pool->{below} = {};
     while (my $next = pop @{ $pool->{cleanups} }) {
         my ($code, @argument) = @$next;
@@ -70,10 +69,10 @@ sub _complain {
 
 sub clear { my $pool = shift; _alive($pool); $pool->_run; return }
 
-# One that is gone already stays so.
+# One that is gone already stays so, and so do those that are not a program's own.
 sub destroy {
     my $pool = shift;
-    return unless $pool->{cleanups};
+    return if $pool->{shared} || !$pool->{cleanups};
     _alive($pool);
     $pool->_run;
     delete $pool->{cleanups};

@@ -77,9 +77,9 @@ sub unparse {
 
 sub _user_part {
     my ($u, $flags) = @_;
-    return '' unless defined $u->{user} && !($flags & 2);
-    return "$u->{user}@" unless defined $u->{password} && !($flags & 4);
-    return "$u->{user}:" . ($flags & 8 ? $u->{password} : 'XXXXXXXX') . '@';
+    my $user     = defined $u->{user}     && !($flags & 2) ? $u->{user} : undef;
+    my $password = defined $u->{password} && !($flags & 4) ? ':' . ($flags & 8 ? $u->{password} : 'XXXXXXXX') : undef;
+    return defined $user || defined $password ? ($user // '') . ($password // '') . '@' : '';
 }
 
 sub _host_part {

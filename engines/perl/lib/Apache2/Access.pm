@@ -19,10 +19,13 @@ sub auth_name {
 
 sub auth_type {
     my ($r, @new) = @_;
-    my $old = Hostler::Request::stash($r)->{auth_type} // Hostler::Request::auth_type($r);
+    # Of generation 2 only: where nothing is said it says so.
+    my $old = _auth_type($r) // (Hostler::settings()->{generation} == 1 ? undef : 'none');
     _set($r, 'AuthType', 'auth_type', @new) if @new;
     return $old;
 }
+
+sub _auth_type { return Hostler::Request::stash($_[0])->{auth_type} // Hostler::Request::auth_type($_[0]) }
 
 # The last phase in which somebody else may ask for it: PerlAuthzHandler's.
 use constant AUTHZ => 6;
@@ -48,13 +51,20 @@ sub requires {
     return [ map { { method_mask => -1, requirement => $_ } } @$lines ];
 }
 
-# SATISFY_ANY 1, or SATISFY_NOSPEC 2, which is what Apache says where nothing was configured, and means all.
-sub satisfies { return Hostler::Request::satisfy_any($_[0]) ? 1 : 2 }
+# SATISFY_ALL 0, SATISFY_ANY 1, or SATISFY_NOSPEC 2 where nothing was configured, which means all.
+use constant SATISFY_SET => 1 << 7;
 
-# Whether a Require asks who somebody is.
+sub satisfies {
+    my $r = shift;
+    return 1 if Hostler::Request::satisfy_any($r);
+    return Hostler::Request::flags($r) & SATISFY_SET ? 0 : 2;
+}
+
+# Whether there is a Require: as Apache 2.4 has it, whatever that asks; Apache 1.3 had those only that ask who somebody is.
 sub some_auth_required {
-    my $lines = $_[0]->requires or return 0;
-    return scalar(grep { $_->{requirement} =~ /\A(?:not\s+)?(?:valid-user|user|group|ldap\S*|dbm\S*|dbd\S*|file-\S+)\b/i } @$lines) ? 1 : 0;
+    my @lines = @{ Hostler::Request::requires($_[0]) };
+    @lines = grep { /\A(?:not\s+)?(?:valid-user|user|group)\b/i } @lines if Hostler::settings()->{generation} == 1;
+    return @lines ? 1 : 0;
 }
 
 sub allow_overrides     { return 0 }
@@ -93,7 +103,7 @@ sub note_digest_auth_failure {
 
 sub note_auth_failure {
     my $r = shift;
-    my $type = $r->auth_type // '';
+    my $type = _auth_type($r) // '';
     return $r->note_basic_auth_failure if lc $type eq 'basic';
     return $r->note_digest_auth_failure if lc $type eq 'digest';
     $r->log_error('need AuthType to note auth failure: ' . $r->uri) unless length $type;
@@ -109,7 +119,8 @@ sub get_basic_auth_pw {
 
 sub _basic_credentials {
     my $r = shift;
-    return -1 unless lc($r->auth_type // 'basic') eq 'basic';
+    $r->auth_type('Basic') unless defined _auth_type($r);
+    return -1 unless lc(_auth_type($r) // 'basic') eq 'basic';
     if (!defined $r->auth_name) {
         $r->log_error('need AuthName: ' . $r->uri);
         return 500;

@@ -12,7 +12,7 @@ sub path          { return $_[0]{path} }
 sub server        { return $_[0]{server} }
 sub info          { return $_[0]{info} }
 sub override      { return $_[0]{override} }
-sub override_opts { return 239 }
+sub override_opts { return 255 }
 sub cmd           { return $_[0]{cmd} }
 
 sub directive { require Apache2::Directive; return $_[0]{directive} }
@@ -33,8 +33,10 @@ sub check_cmd_context {
     return undef;    # a scalar in lists as well, as in mod_perl
 }
 
+# What the section says, for get_config.
+sub context { return bless { said => $_[0]{said} || {} }, 'Apache2::ConfVector' }
+
 # What a module adds to the configuration comes too late: the configuration is read, and this its second reader.
 sub add_config { return Hostler::Calls::refuse('Apache2::CmdParms::add_config') }
-sub context    { return Hostler::Calls::refuse('Apache2::CmdParms::context') }
 
 1;

@@ -27,6 +27,10 @@ sub pool { return Hostler::Request::current()->pool->parent_get }
 
 # The output filters of a connection are the front's: a true value for those who only look whether it is there.
 sub outgoing { return 1 }
+
+# The socket is the front's: an object for those who pass it on, whose calls say that they are not supported.
+sub client_socket { require APR::Socket; return bless \my $nothing, 'APR::Socket' }
+
 sub bucket_alloc { return bless {}, 'APR::BucketAlloc' }
 sub log_id   { return Hostler::Request::current()->log_id }
 

@@ -34,9 +34,36 @@ sub made {
     return bless { r => $r, code => $code, phase => $phase, chain => $chain, at => $at }, __PACKAGE__;
 }
 
+# The filters of the server that stand behind those in Perl, as far as each request has them. What else is configured
+# (INCLUDES, DEFLATE) runs in the front, which does not say.
+my %server = (
+    PerlOutputFilterHandler => [qw(byterange content_length http_header http_outerror core)],
+    PerlInputFilterHandler  => [qw(http_in core_in)],
+);
+
+# Where a chain begins, for a handler that passes or reads brigades by itself. A body has been through the filters in Perl
+# before its handler is called: what is read there comes from behind them. `proto`: behind the filters of the request.
+sub begin {
+    my ($r, $phase, $proto) = @_;
+    require Hostler::Filter;
+    my $is_output = $phase =~ /Output/;
+    my $is_over   = !$is_output && Hostler::Request::phase($r) >= 9;
+    my $chain     = $is_over ? Hostler::Filter::names($r, $phase) : Hostler::Filter::chain($r, $phase);
+    return bless {
+        r => $r, phase => $phase, chain => $chain, at => $proto ? scalar @$chain : 0,
+        is_over => $is_over, of => { handler => 1 },
+    }, __PACKAGE__;
+}
+
 sub r    { return $_[0]{r} }
 sub c    { return $_[0]{r}->connection }
-sub frec { return bless { name => $_[0]{phase} =~ /Output/ ? 'modperl_request_output' : 'modperl_request_input' }, 'Apache2::FilterRec' }
+
+sub frec {
+    my $f    = shift;
+    my $name = $server{ $f->{phase} }[ $f->{at} - @{ $f->{chain} } ];
+    $name = $f->{phase} =~ /Output/ ? 'modperl_request_output' : 'modperl_request_input' if $f->{at} < @{ $f->{chain} };
+    return bless { name => $name }, 'Apache2::FilterRec';
+}
 
 sub ctx {
     my ($f, $new) = @_;
@@ -44,12 +71,23 @@ sub ctx {
     return $f->{ctx};
 }
 
+# The one behind, as the one that asks sees it (`of`); undef behind the server's last.
 sub next {
-    my $f = shift;
-    return bless { %$f{qw(r phase chain)}, at => $f->{at} + 1, of => $f }, __PACKAGE__;
+    my $f     = shift;
+    my $chain = $f->{chain};
+    my $at    = $f->{at} + 1;
+    $at++ while $at < @$chain && $chain->[$at]{removed};
+    return undef if $at >= @$chain + @{ $server{ $f->{phase} } };    # a scalar in lists as well, as in mod_perl
+    return bless { %$f{qw(r phase chain is_over)}, at => $at, of => $f->{of} || $f }, __PACKAGE__;
 }
 
-sub remove { $_[0]{removed} = 1; return }
+sub remove {
+    my $f = shift;
+    $f = $f->{chain}[ $f->{at} ] || Carp::croak($f->frec->name . ' is the server\'s own filter: a program cannot remove it')
+        if $f->{of};
+    $f->{removed} = 1;
+    return;
+}
 
 sub seen_eos {
     my ($f, $new) = @_;
@@ -60,6 +98,7 @@ sub seen_eos {
 # read(buffer, length): of what it was called with (output), or of the next brigade (input).
 sub read {
     my ($f, undef, $wanted) = @_;
+    $f->{has_read} = 1;
     $wanted = 8192 unless defined $wanted && $wanted > 0;
     if (!$f->{brigade} && $f->{wanted}) {
         my $bb   = APR::Brigade->of([]);
@@ -85,6 +124,7 @@ sub read {
         shift @$buckets unless length $bucket->{data};
     }
     $_[1] = $text;
+    Hostler::taint($_[1]) if ${^TAINT};
     return length $text;
 }
 
@@ -98,20 +138,28 @@ sub print {
 
 sub puts { goto &print }
 
-# What was printed so far goes on.
+# What was printed so far goes on. As a handler calls it: this brigade.
 sub fflush {
-    my $f = shift;
+    my ($f, $bb) = @_;
     return 0 unless $f->{phase} =~ /Output/;
+    if ($f->{of}) {
+        $bb->insert_tail(APR::Bucket::flush_create());
+        return $f->pass_brigade($bb);
+    }
     my @out = splice @{ $f->{out} };
     return Hostler::Filter::_pass($f->{chain}, $f->{at} + 1, $f->{r}, [ @out, APR::Bucket::flush_create() ]);
 }
 
-# Called of `next`: the brigade is that one's.
+# Called of `next`: the brigade is that one's. Called of a handler's output_filters: what it has printed before goes first.
 sub pass_brigade {
     my ($f, $bb) = @_;
+    Carp::croak('pass_brigade is for output filters') unless $f->{phase} =~ /Output/;
     my @buckets = splice @{ $bb->{buckets} };
     my $of = $f->{of};
-    if ($of && grep { $_->is_eos } @buckets) {
+    if ($of && $of->{handler}) {
+        Hostler::Request::pass_gathered($f->{r});
+        Hostler::Request::stash($f->{r})->{'filters finished'} = 1 if grep { $_->is_eos } @buckets;
+    } elsif ($of && grep { $_->is_eos } @buckets) {
         $of->{passed_eos} = $of->{ended} = 1;
     }
     my @before = $of ? splice @{ $of->{out} || [] } : ();
@@ -120,9 +168,10 @@ sub pass_brigade {
 
 sub get_brigade {
     my ($f, $bb, $mode, $block, $readbytes) = @_;
+    Carp::croak('get_brigade is for input filters') unless $f->{phase} =~ /Input/;
     my $wanted = $f->{of} && $f->{of}{wanted} ? $f->{of}{wanted} : [ 0, 0, 8192 ];
     return Hostler::Filter::_bring(
-        $f->{chain}, $f->{at}, $f->{r}, $bb,
+        $f->{is_over} ? ([], 0) : ($f->{chain}, $f->{at}), $f->{r}, $bb,
         defined $mode      ? $mode      : $wanted->[0],
         defined $block     ? $block     : $wanted->[1],
         defined $readbytes ? $readbytes : $wanted->[2]
@@ -130,14 +179,15 @@ sub get_brigade {
 }
 
 # As a handle: print and read in their other forms.
-sub TIEHANDLE { return $_[1] }
+sub TIEHANDLE { return $_[-1] }
 sub PRINT     { goto &print }
 
 package Apache2::RequestRec;
 
 sub _add_filter {
     my ($r, $phase, $code, $call) = @_;
-    Carp::croak("$call needs a code reference") unless ref $code eq 'CODE';
+    $code = _function($code, scalar caller 1) unless ref $code;
+    Carp::croak("$call needs a function") unless ref $code eq 'CODE';
     Carp::croak("$call: a filter of connections is not supported by Hostler")
         if ($Apache2::Filter::MARKS{$code} || '') =~ /Connection/;
     Carp::croak("$call: a part of another request's answer has no filters of its own in Perl") if $r->main;
@@ -149,6 +199,14 @@ sub _add_filter {
     splice @list, $at || 0, 0, $code;
     Hostler::Request::handlers($r, $phase, \@list);
     return;
+}
+
+# A function by its name, which is one of the package that adds it unless it says another.
+sub _function {
+    my ($name, $package) = @_;
+    require Hostler::Filter;
+    return unless defined $name;
+    return Hostler::Filter::code_of($name =~ /::|->/ ? $name : "$package\::$name");
 }
 
 sub add_output_filter { return _add_filter($_[0], 'PerlOutputFilterHandler', $_[1], 'add_output_filter') }

@@ -9,7 +9,7 @@ our $VERSION = '2.000012';
 # By Apache2::Const::MPMQ_ numbers: forked, with as many processes as the pool may have; no threads.
 my %answer = (1 => 0, 2 => 0, 3 => 2, 4 => 0, 6 => 1, 13 => 0);
 
-sub query       { my $asked = pop; return exists $answer{$asked} ? $answer{$asked} : -1 }
+sub query       { return $answer{ $_[-1] } }    # undef for what it has no number for
 sub show        { return 'prefork' }
 sub is_threaded { return 0 }
 

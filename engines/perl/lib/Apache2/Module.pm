@@ -19,11 +19,12 @@ my %there = map { ($_ => 1) } @chain;
 # Perl modules that add directives are there by their names.
 my %commands;    # class => { name in lower case => Apache2::Command }
 
-# What ends as a file of C is a module of the server's; another name is a module of Perl's, which has been loaded or not.
+# What ends as a file of C, or of its machine code, is a module of the server's; another name is a module of Perl's, which has
+# been loaded or not.
 sub loaded {
     my $file = $_[-1];
     return 1 if exists $commands{$file};
-    return $there{$file} ? 1 : 0 if $file =~ s/\.c\z//;
+    return $there{$file} ? 1 : 0 if $file =~ s/\.(?:c|so)\z//;
     return exists $INC{ ($file =~ s{::|'}{/}gr) . '.pm' } ? 1 : 0;
 }
 
@@ -67,6 +68,8 @@ sub find_linked_module {
 my %layers;      # class => { layer => object }
 my %servers;     # class => { server's number => object }
 my %merged;      # class => { server's number => object }, once requests are served
+
+my %failed;      # class => why one of its lines could not be carried out
 
 # A line is being carried out: servers are not merged yet.
 our $saying;
@@ -155,7 +158,14 @@ sub _say {
     my $code = defined &$function ? \&$function : $class->can($function)
         or die "$name: $class has no function $function\n";
     local $saying = 1;
-    eval { $code->($object, $parms, @{ $call->[7] }); 1 } or die "$name: $@";
+    local $parms->{said} = { $class => $object };
+    local $Hostler::Calls::refused;
+    return if eval { $code->($object, $parms, @{ $call->[7] }); 1 };
+    my $why = "$name: $@";
+    die $why if !$Hostler::Calls::refused || $Hostler::Calls::refused =~ /add_config/;
+    # A call that Hostler does not have: who asks the module for its settings cannot be told them. Others can be served.
+    warn $why;
+    $failed{$class} //= $why;
     return;
 }
 
@@ -217,6 +227,8 @@ sub get_config {
     my ($class, $s, $vector) = @_;
     $class = ref $class || $class;
     return undef unless $commands{$class};    # a scalar in lists as well, as in mod_perl
+    die "the settings of $class are not known: $failed{$class}" if $failed{$class};
+    return $vector->{said}{$class} if ref $vector && exists $vector->{said};
     return _directory($class, $vector) if ref $vector && exists $vector->{layers};
     my $number = $s ? Hostler::Server::id($s) : 0;
     my $main = _server($class, 0);

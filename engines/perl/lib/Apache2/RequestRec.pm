@@ -26,6 +26,17 @@ sub range { return $_[0]->headers_in->get('Range') }
 # auth_name and auth_type stand in Apache2::Access; these are names that older programs use.
 sub is_tls { return Hostler::Connection::is_tls($_[0]) }
 
+# The chains of filters, for who passes and reads brigades by himself.
+sub input_filters        { return _chain($_[0], 'PerlInputFilterHandler',  0) }
+sub output_filters       { return _chain($_[0], 'PerlOutputFilterHandler', 0) }
+sub proto_input_filters  { return _chain($_[0], 'PerlInputFilterHandler',  1) }
+sub proto_output_filters { return _chain($_[0], 'PerlOutputFilterHandler', 1) }
+
+sub _chain {
+    require Apache2::Filter;
+    return Apache2::Filter::begin(@_);
+}
+
 # The configuration is the front's. A program passes this on (to get_remote_host, or Apache2::Module::get_config) but cannot
 # look into it. One for each request: what is merged for it belongs to it.
 sub per_dir_config {

@@ -96,16 +96,38 @@ sub get_handlers {
 # What lines may contain if nothing else is said: all that an .htaccess file may, as with AllowOverride All.
 use constant OR_HTACCESS => 31;
 
-# add_config(lines, what they may contain): configuration for this request alone, as if it stood in the innermost section. It
-# is the front's to carry out, which says at once what it cannot.
+# add_config(lines, what they may contain, what location() says from then on, which words Options may have): configuration for
+# this request alone, as if it stood in the innermost section. It is the front's to carry out, which says at once what it cannot.
 sub add_config {
-    my ($r, $lines, $overrides) = @_;
+    my ($r, $lines, $overrides, $path, $options) = @_;
     Carp::croak('$r->add_config() has failed: not an array reference') unless ref $lines eq 'ARRAY';
+    _check_options($options, @$lines) if defined $options && $options >= 0;
+    Hostler::Request::stash($r)->{location} = $path if defined $path;
     my $text = join "\n", @$lines;
     my $why  = Hostler::Request::configure($r, $text, defined $overrides && $overrides >= 0 ? $overrides : OR_HTACCESS);
     delete @{ Hostler::Request::stash($r) }{qw(auth_name auth_type)};
     return unless defined $why;
     Carp::croak("\$r->add_config() has failed: $why");
+}
+
+my %option_bit = (
+    indexes => 1, includes => 2 | 32, includesnoexec => 2, followsymlinks => 4, execcgi => 8,
+    symlinksifownermatch => 64, multiviews => 128, all => 15 | 32, none => 0,
+);
+
+sub _check_options {
+    my ($allowed, @lines) = @_;
+    for my $word (map { /\A\s*Options\s+(.*)/is ? split ' ', $1 : () } @lines) {
+        my $bits = $option_bit{ lc $word =~ s/\A[-+]//r } // 0;    # what it does not know the front will not, either
+        Carp::croak("\$r->add_config() has failed: Option $word not allowed here") if $bits & ~$allowed;
+    }
+    return;
+}
+
+# Where the section that applies stands: what Location or Directory name.
+sub location {
+    my $r = shift;
+    return Hostler::Request::stash($r)->{location} // Hostler::Request::location($r);
 }
 
 # The request line and headers, and the answer's.

@@ -8,7 +8,10 @@ require Apache2::ServerRec;
 require Apache2::Log;
 our $VERSION = '2.000012';
 
-sub _software { return Hostler::settings()->{software} // 'Hostler' }
+# What programs have added to the server's name. Clients are told the front's.
+my @components;
+
+sub _software { return join ' ', Hostler::settings()->{software} // 'Hostler', @components }
 
 sub get_server_description { return _software() }
 sub get_server_banner      { return _software() }
@@ -116,7 +119,7 @@ sub set_handlers {
 sub get_handlers { my $list = $handlers{ $_[1] }; return $list && @$list ? [@$list] : undef }
 
 sub method_register       { return 27 }
-sub add_version_component { return }
+sub add_version_component { push @components, $_[1]; return }
 sub error_log2stderr      { return }
 sub server_root_relative  { return Apache2::ServerUtil::server_root_relative(@_) }
 
@@ -133,8 +136,9 @@ sub is_perl_option_enabled { return $option{ $_[1] } // die "PerlOptions $_[1] i
 # What builds configuration is run twice: once while the configuration is read, where this is another's
 # (Hostler::Configure).
 sub add_config {
-    return if $Hostler::configured;
     require Carp;
+    Carp::croak('$s->add_config() has failed: not after server startup') if Hostler::Request::current();
+    return if $Hostler::configured;
     Carp::croak('$s->add_config has no effect any more: the configuration was read before, and nothing showed then that '
             . 'it is called here. Write a comment with the word add_config into the file that PerlRequire, PerlModule or '
             . 'PerlConfigRequire names, or $PerlConfig .= \'\'; into the <Perl> section: see docs/moving-from-mod_perl.md');

@@ -10,7 +10,7 @@ use warnings;
 use mro ();
 
 our $TABLE = <<'TABLE';
-Apache2::RequestRec Apache2::RequestRec: allowed ap_auth_type args assbackwards bytes_sent connection content_encoding content_languages content_type err_headers_out filename finfo handler header_only headers_in headers_out hostname main method method_number mtime next no_local_copy notes path_info per_dir_config pool prev proto_num protocol proxyreq range request_config request_time server status status_line subprocess_env the_request unparsed_uri uri used_path_info user useragent_addr useragent_ip clength chunked canonical_filename !allowed_methods !allowed_xmethods !input_filters !output_filters !proto_input_filters !proto_output_filters
+Apache2::RequestRec Apache2::RequestRec: allowed ap_auth_type args assbackwards bytes_sent connection content_encoding content_languages content_type err_headers_out filename finfo handler header_only headers_in headers_out hostname main method method_number mtime next no_local_copy notes path_info per_dir_config pool prev proto_num protocol proxyreq range request_config request_time server status status_line subprocess_env the_request unparsed_uri uri used_path_info user useragent_addr useragent_ip clength chunked canonical_filename !allowed_methods !allowed_xmethods input_filters output_filters proto_input_filters proto_output_filters
 Apache2::RequestRec Apache2::RequestIO: BINMODE CLOSE FILENO GETC OPEN PRINT PRINTF READ READLINE TIEHANDLE UNTIE WRITE discard_request_body get_client_block print printf puts read rflush sendfile setup_client_block should_client_block write
 Apache2::RequestRec Apache2::RequestUtil: add_config as_string child_terminate default_type dir_config document_root get_handlers get_limit_req_body get_server_name get_server_port is_initial_req is_perl_option_enabled location new no_cache pnotes pnotes_kill psignature push_handlers server_root_relative set_basic_credentials set_handlers slurp_filename !location_merge
 Apache2::RequestUtil Apache2::RequestUtil: get_status_line request !register_auth_provider
@@ -21,11 +21,11 @@ Apache2::RequestRec Apache2::SubRequest: internal_fast_redirect internal_redirec
 Apache2::RequestRec Apache2::URI: construct_server construct_url parse_uri parsed_uri
 Apache2::RequestRec Apache2::Filter: add_input_filter add_output_filter
 Apache2::RequestRec Apache2::HookRun: !die !invoke_handler !run_access_checker !run_auth_checker !run_check_user_id !run_fixups !run_handler !run_header_parser !run_log_transaction !run_map_to_storage !run_post_read_request !run_translate_name !run_type_checker
-Apache2::RequestRec Apache2::SubProcess: !spawn_proc_prog
+Apache2::RequestRec Apache2::SubProcess: spawn_proc_prog
 Apache2::SubRequest Apache2::SubRequest: run
-Apache2::Connection Apache2::Connection: aborted base_server client_addr client_ip get_remote_host id keepalive keepalives local_addr local_host local_ip log_id notes outgoing pool remote_addr remote_host remote_ip bucket_alloc !client_socket !conn_config !input_filters !output_filters !sbh
+Apache2::Connection Apache2::Connection: aborted base_server client_addr client_ip get_remote_host id keepalive keepalives local_addr local_host local_ip log_id notes outgoing pool remote_addr remote_host remote_ip bucket_alloc client_socket !conn_config !input_filters !output_filters !sbh
 Apache2::Connection Apache2::ConnectionUtil: pnotes pnotes_kill
-Apache2::ServerRec Apache2::ServerRec: error_fname is_virtual keep_alive keep_alive_max keep_alive_timeout limit_req_fields limit_req_fieldsize limit_req_line names next path port process server_admin server_hostname server_scheme timeout wild_names !addrs !context !lookup_defaults !module_config
+Apache2::ServerRec Apache2::ServerRec: error_fname is_virtual keep_alive keep_alive_max keep_alive_timeout limit_req_fields limit_req_fieldsize limit_req_line names next path port process server_admin server_hostname server_scheme timeout wild_names addrs !context lookup_defaults !module_config
 Apache2::ServerRec Apache2::ServerUtil: add_config add_version_component dir_config error_log2stderr get_handlers is_perl_option_enabled loglevel method_register push_handlers server_root_relative set_handlers
 Apache2::ServerRec Apache2::Log: log log_error log_serror warn
 Apache2::ServerUtil Apache2::ServerUtil: exists_config_define get_server_banner get_server_built get_server_description get_server_version group_id restart_count server server_root server_root_relative server_shutdown_cleanup_register user_id
@@ -38,7 +38,7 @@ Apache2::Util Apache2::Util: escape_path ht_time
 Apache2::Filter Apache2::Filter: c ctx fflush frec get_brigade next pass_brigade print r read remove seen_eos
 Apache2::FilterRec Apache2::FilterRec: name
 Apache2::Command Apache2::Command: args_how errmsg name next req_override
-Apache2::CmdParms Apache2::CmdParms: check_cmd_context cmd directive info method_is_limited override override_opts path pool server temp_pool !add_config !context
+Apache2::CmdParms Apache2::CmdParms: check_cmd_context cmd directive info method_is_limited override override_opts path pool server temp_pool !add_config context
 Apache2::Directive Apache2::Directive: args as_string conftree directive filename line_num lookup !as_hash !first_child !next !parent
 Apache2::Provider Apache2::Provider: !register_provider
 Apache2::Request Apache2::Request: new args body body_status bucket_limit disable_uploads hook_data jar param parse post_max read_limit temp_dir upload upload_hook
@@ -65,8 +65,8 @@ APR::Bucket APR::Bucket: data delete destroy eos_create flush_create insert_afte
 APR::BucketAlloc APR::BucketAlloc: destroy new
 APR::BucketType APR::BucketType: name
 APR::Socket APR::Socket: !bind !close !connect !fileno !listen !opt_get !opt_set !poll !recv !recvfrom !send !sendto !timeout_get !timeout_set
-APR::ThreadMutex APR::ThreadMutex: !lock !new !pool_get !trylock !unlock
-APR::ThreadRWLock APR::ThreadRWLock: !new !pool_get !rdlock !tryrdlock !trywrlock !unlock !wrlock
+APR::ThreadMutex APR::ThreadMutex: lock new pool_get trylock unlock
+APR::ThreadRWLock APR::ThreadRWLock: new pool_get rdlock tryrdlock trywrlock unlock wrlock
 ModPerl::Util ModPerl::Util: current_callback current_perl_id exit unload_package unload_package_pp unload_package_xs untaint
 ModPerl::Global ModPerl::Global: special_list_call special_list_clear special_list_register
 ModPerl::Interpreter ModPerl::Interpreter: !current !mip !num_requests !perl !refcnt
@@ -101,6 +101,8 @@ Apache::PerlRunXS Apache::PerlRunXS: handler
 Apache::Dispatch Apache::Dispatch: handler
 Apache::Status Apache::Status: handler menu_item
 Apache::StatINC Apache::StatINC: handler
+Apache::SIG Apache::SIG: handler set
+Apache::PerlSections Apache::PerlSections: dump
 TABLE
 
 my %calls;    # class => { call => [module, supported] }
@@ -123,8 +125,11 @@ sub parsed {
     return \%parsed;
 }
 
+our $refused;    # the last call that was
+
 sub refuse {
     my $call = shift;
+    $refused = $call;
     require Carp;
     Carp::croak("$call is not supported by Hostler: see docs/perl-calls.md");
 }

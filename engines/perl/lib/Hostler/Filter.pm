@@ -31,6 +31,12 @@ sub chain {
     return $chain;
 }
 
+# How many there are, for who only counts them: their functions are not looked for.
+sub names {
+    my ($r, $phase) = @_;
+    return [ map { {} } @{ Hostler::Request::handlers($r, $phase) || [] } ];
+}
+
 # The function that a word of the configuration means, or that a program has given.
 sub code_of {
     my $given = shift;
@@ -84,10 +90,17 @@ sub write {
     return;
 }
 
-# It is to be on its way.
+# It is to be on its way, and these bytes before it.
 sub flush {
-    my $r = shift;
-    _pass(chain($r, 'PerlOutputFilterHandler'), 0, $r, [ APR::Bucket::flush_create() ]);
+    my ($r, $bytes) = @_;
+    my @before = defined $bytes && length $bytes ? APR::Bucket->data_bucket($bytes) : ();
+    _pass(chain($r, 'PerlOutputFilterHandler'), 0, $r, [ @before, APR::Bucket::flush_create() ]);
+    return;
+}
+
+# A program begins to answer: the filters' init handlers are called.
+sub begin {
+    chain($_[0], 'PerlOutputFilterHandler');
     return;
 }
 
@@ -104,7 +117,7 @@ sub finish {
 sub _pass {
     my ($chain, $at, $r, $buckets) = @_;
     $at++ while $at < @$chain && $chain->[$at]{removed};
-    if ($at == @$chain) {
+    if ($at >= @$chain) {
         _send($r, $buckets);
         return OK;
     }
@@ -116,9 +129,11 @@ sub _pass {
     local $f->{out}     = [];
     local $f->{eos}     = 0;
     local $f->{passed_eos} = 0;
+    local $f->{has_read}   = 0;
     my $said = $f->{code}->($f, $bb);
     $said = OK unless defined $said && $said =~ /\A-?[0-9]+\z/;
     if ($said == DECLINED) {
+        _has_not_read($f);
         push @{ $f->{out} }, @{ $bb->{buckets} };
     } elsif ($said != OK) {
         die "a filter has returned $said\n";
@@ -130,6 +145,13 @@ sub _pass {
         push @out, APR::Bucket::eos_create() unless $f->{passed_eos};
     }
     return @out ? _pass($chain, $at + 1, $r, \@out) : OK;
+}
+
+# Who declines leaves everything to those behind it: what it has read would be lost.
+sub _has_not_read {
+    my $f = shift;
+    die "a filter that calls \$f->read must return OK and not DECLINED\n" if $f->{has_read};
+    return;
 }
 
 # To the client.
@@ -179,7 +201,11 @@ sub serve_input {
         die "an input filter has returned $said\n" if $said;
         my $ends = grep { $_->is_eos } @{ $bb->{buckets} };
         _send($r, $bb->{buckets});
-        return OK if $ends;
+        if ($ends) {
+            # What no filter has wanted is not the body of this worker's next trip.
+            eval { $r->discard_request_body };
+            return OK;
+        }
         $empty = @{ $bb->{buckets} } ? 0 : $empty + 1;
         die "an input filter gives nothing and reads nothing\n" if $empty > 10_000;
     }
@@ -189,7 +215,7 @@ sub serve_input {
 sub _bring {
     my ($chain, $at, $r, $bb, $mode, $block, $readbytes) = @_;
     $at++ while $at < @$chain && $chain->[$at]{removed};
-    if ($at == @$chain) {
+    if ($at >= @$chain) {
         my $got = $r->read(my $piece, $readbytes && $readbytes > 0 && $readbytes < WHOLE ? $readbytes : PIECE);
         $bb->insert_tail($got ? APR::Bucket->data_bucket($piece) : APR::Bucket::eos_create());
         return OK;
@@ -203,9 +229,13 @@ sub _bring {
     local $f->{out}     = [];
     local $f->{eos}     = 0;
     local $f->{wanted}  = [ $mode, $block, $readbytes ];
+    local $f->{has_read} = 0;
     my $said = $f->{code}->($f, $bb, $mode, $block, $readbytes);
     $said = OK unless defined $said && $said =~ /\A-?[0-9]+\z/;
-    return _bring($chain, $at + 1, $r, $bb, $mode, $block, $readbytes) if $said == DECLINED;
+    if ($said == DECLINED) {
+        _has_not_read($f);
+        return _bring($chain, $at + 1, $r, $bb, $mode, $block, $readbytes);
+    }
     return $said if $said != OK;
     $bb->insert_tail($_) for @{ $f->{out} };
     # Who has read to the end has nothing more to say.

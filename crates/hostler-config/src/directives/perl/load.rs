@@ -3,7 +3,7 @@
 use super::super::core::values::number;
 use super::{generation, section};
 use crate::table::Action;
-use crate::{Args, Arity, Command, Contexts, Directive, Origin, Overrides};
+use crate::{Args, Arity, Command, Context, Contexts, Directive, Origin, Overrides};
 use hostler_perl_frames::PreloadKind;
 
 /// A knob without effect here.
@@ -143,6 +143,16 @@ pub(super) fn add(cmd: &mut Command<'_>, kind: PreloadKind, text: &str) {
         _ => {}
     }
     push(cmd, preload);
+}
+
+/// A variable that is set while the interpreter runs already: what is loaded behind the line finds it.
+pub(super) fn set_env(cmd: &mut Command<'_>, name: &str, value: &str) {
+    if !cmd.server.perl.has_started || cmd.context != Context::Main {
+        return;
+    }
+    let (kind, text) =
+        (PreloadKind::Code, format!("$ENV{{{}}} = {};", super::quoted(name), super::quoted(value)).into());
+    push(cmd, Preload { kind, text, origin: cmd.origin, handler: false, call: false, configured: false });
 }
 
 /// Adds a call of a module's function, for one of its directives.

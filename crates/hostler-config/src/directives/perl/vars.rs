@@ -159,6 +159,7 @@ fn set_env(cmd: &mut Command<'_>, args: &Args) -> Result<(), String> {
     put(&mut super::dir(cmd).env, name, value);
     if !cmd.inside.any() {
         put(&mut cmd.server.perl.env, name, value);
+        super::load::set_env(cmd, name, value);
     }
     Ok(())
 }

@@ -60,7 +60,7 @@ fn directory(request: &Request, programs: Programs) -> Directory {
     let owned = |(name, value): (&str, &str)| (name.to_owned(), value.to_owned());
     let method = String::from_utf8_lossy(&request.target.method);
     Directory {
-        flags: perl.options.flags() | if dir.core.cgi_pass_auth == Some(true) { PASS_AUTH } else { 0 },
+        flags: perl.options.flags() | others(dir, &method),
         handlers: handlers(server, dir, programs),
         vars: perl.vars.iter().map(owned).collect(),
         env: perl.env.iter().map(|(name, value)| owned((name, value))).collect(),
@@ -87,7 +87,12 @@ fn directory(request: &Request, programs: Programs) -> Directory {
     }
 }
 
-const PASS_AUTH: u32 = directory_flag::PASS_AUTH;
+/// Flags of other modules' directives.
+fn others(dir: &DirConfig, method: &str) -> u32 {
+    let pass_auth = if dir.core.cgi_pass_auth == Some(true) { directory_flag::PASS_AUTH } else { 0 };
+    let satisfy = if dir.access_compat.says_satisfy(method) { directory_flag::SATISFY_SET } else { 0 };
+    pass_auth | satisfy
+}
 
 fn handlers(server: &Server, dir: &DirConfig, programs: Programs) -> Vec<(Phase, Vec<String>)> {
     if programs == Programs::File {

@@ -108,8 +108,9 @@ async fn answer(request: &mut Request, body: Body) -> Body {
 async fn body(request: &mut Request) -> Continue {
     phases::can_be_asked(request, PhaseSet(1 << Phase::InputFilter as u8))?;
     request.perl_mut().progress.filtered.insert(Phase::InputFilter);
-    let stays = request.is_held();
-    let is_perl = stays || request.resource.handler.as_deref().is_some_and(super::is_handler);
+    let is_perl = request.is_held() || request.resource.handler.as_deref().is_some_and(super::is_handler);
+    // The program that reads it goes on in the same worker, with what the filters have kept for it.
+    let stays = request.is_held() || (is_perl && !request.is_part());
     let body = std::mem::take(&mut request.target.body);
     let mut copy = copied(request, body);
     let phases = PhaseSet(1 << Phase::Response as u8);
@@ -125,6 +126,11 @@ async fn body(request: &mut Request) -> Continue {
         request.target.body = RequestBody::of_answer(filtered);
         return Ok(());
     }
+    if stays && !request.is_held() {
+        request.perl_mut().held = copy.perl().map(|perl| perl.held.clone()).unwrap_or_default();
+    }
+    request.notes = copy.notes;
+    request.env = copy.env;
     let limit = request
         .resource
         .dir

@@ -38,6 +38,7 @@ pub(super) fn write_head(
         && head.status_line.is_none_or(|line| line == b"200 OK" || line == b"200")
         && head.content_encoding.is_none()
         && head.content_languages.is_empty()
+        && remembered.request.resource.content_languages.is_empty()
         && head.content_length.is_none_or(|said| said == length as u64);
     if !is_plain {
         return None;
