@@ -2,6 +2,8 @@
  * worker serves them. Others know nothing of it; and of the connection's end nobody is told, so the oldest ones go. */
 #include "api.h"
 
+#include <strings.h>
+
 #define MOST 32
 
 typedef struct {
@@ -56,9 +58,29 @@ hp_table **hp_connection_notes_of(pTHX_ hp_request *r)
     return c ? &c->notes : &r->connection_notes;
 }
 
+/* Whether no other request can follow: by the server's settings, or as the client wants it (RFC 9112 section 9.3). */
+static int is_last(const hp_request_in *in)
+{
+    int closes = in->protocol < 1001;
+    size_t i, at;
+    for (i = 0; i < in->headers_in.count; i++) {
+        const hp_field *field = &in->headers_in.list[i];
+        if (field->name.len != 10 || strncasecmp(field->name.ptr, "Connection", 10) != 0)
+            continue;
+        for (at = 0; at < field->value.len; at++) {
+            size_t left = field->value.len - at;
+            if (left >= 5 && strncasecmp(field->value.ptr + at, "close", 5) == 0)
+                return 1;
+            if (left >= 10 && strncasecmp(field->value.ptr + at, "keep-alive", 10) == 0)
+                closes = 0;
+        }
+    }
+    return closes || !(in->flags & HP_KEEP_ALIVE);
+}
+
 void hp_connection_end(pTHX_ const hp_request *r)
 {
     kept_connection *c = known(r->in->connection);
-    if (c && !(r->in->flags & HP_KEEP_ALIVE))
+    if (c && is_last(r->in))
         forget(aTHX_ c);
 }

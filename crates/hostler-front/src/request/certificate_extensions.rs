@@ -1,7 +1,7 @@
 //! What a certificate's extensions say, for `PeerExtList`: as OpenSSL prints those that hold a text, a usage, or whether an
 //! authority may be above others. Others have no value here.
 
-use x509_parser::asn1_rs::{Any, Tag};
+use x509_parser::asn1_rs::{Any, Oid, Tag};
 use x509_parser::extensions::{ExtendedKeyUsage, ParsedExtension, X509Extension};
 use x509_parser::prelude::{FromDer, X509Certificate};
 
@@ -48,7 +48,7 @@ fn extended(usage: &ExtendedKeyUsage<'_>) -> String {
         (usage.any, "Any Extended Key Usage"),
     ];
     let known = all.into_iter().filter(|(set, _)| *set).map(|(_, name)| name.to_owned());
-    known.chain(usage.other.iter().map(|id| id.to_id_string())).collect::<Vec<_>>().join(", ")
+    known.chain(usage.other.iter().map(Oid::to_id_string)).collect::<Vec<_>>().join(", ")
 }
 
 /// The kinds of text that are for people to read (RFC 5280's DisplayText).

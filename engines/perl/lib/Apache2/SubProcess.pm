@@ -21,9 +21,10 @@ sub _end {
     my $process = shift;
     return if waitpid($process, POSIX::WNOHANG());
     kill TERM => $process;
+    require Time::HiRes;
     for (1 .. SECONDS * 50) {
         return if waitpid($process, POSIX::WNOHANG());
-        select undef, undef, undef, 0.02;
+        Time::HiRes::sleep(0.02);
     }
     kill KILL => $process;
     waitpid $process, 0;
