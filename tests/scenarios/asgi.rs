@@ -93,6 +93,25 @@ fn a_slash_that_is_left_as_it_was_is_told_as_it_was_sent() {
 }
 
 #[test]
+fn an_answer_has_the_fields_that_the_application_gives_whatever_the_url_looks_like() {
+    needs_python!();
+    let text = r#"
+async def app(scope, receive, send):
+    await send({"type": "http.response.start", "status": 303, "headers": [(b"location", b"/there")]})
+    await send({"type": "http.response.body"})
+"#;
+    let config = "AddType text/html .html\nAddEncoding gzip .gz\nAddLanguage de .de\n";
+    let server = site(text, config).start();
+    for target in ["/", "/page.html.de.gz"] {
+        let answer = server.get(target);
+        assert_eq!(answer.status, 303);
+        for field in ["content-type", "content-encoding", "content-language"] {
+            assert_eq!(answer.field(field), None, "{target}");
+        }
+    }
+}
+
+#[test]
 fn bodies_go_both_ways_as_they_come() {
     needs_python!();
     let text = r#"

@@ -134,6 +134,10 @@ fn apply(request: &mut Request, head: Head) {
 /// Status and fields, with those that are the front's own left out.
 pub(super) fn fields(request: &mut Request, head: Head) {
     request.reply.status = head.status;
+    // What the URL looks like is not what the application answers with.
+    request.resource.content_type = None;
+    request.resource.content_encoding = None;
+    request.resource.content_languages.clear();
     for (name, value) in head.fields {
         let is = |other: &[u8]| name.eq_ignore_ascii_case(other);
         if is(b"Content-Type") {
