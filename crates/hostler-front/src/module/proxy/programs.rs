@@ -165,12 +165,12 @@ fn percent_decoded(path: &[u8]) -> Vec<u8> {
 }
 
 /// mod_proxy_uwsgi: the path behind the server's name is the application's, what comes before it in the URL its name.
-/// It is told as it is, without escapes.
+/// It is told as it is, without escapes, and begins with one slash: where only one of the two in a ProxyPass ends with a slash,
+/// the path has two, or none.
 fn tell_path(request: &mut Request) -> Vec<u8> {
     let path = split(&request.resource.filename[PREFIX.len()..]).1.to_vec();
-    if request.target.uri.ends_with(&path) {
-        request.resource.path_info.clone_from(&path);
-    }
+    let behind = path.iter().position(|byte| *byte != b'/').unwrap_or(path.len());
+    request.resource.path_info = [b"/", &path[behind..]].concat();
     path
 }
 
