@@ -1,7 +1,7 @@
 //! WSGI applications in the site's own Python, configured as mod_wsgi is. What one request is told and may answer is in
 //! `conformance/cases/wsgi.toml`, beside mod_wsgi itself; here are processes.
 
-use hostler_tests::{Server, Site, await_that, needs_program};
+use hostler_tests::{Server, Site, await_that, needs_program, needs_root};
 use std::fs;
 use std::path::Path;
 use std::process::Command;
@@ -84,6 +84,23 @@ fn a_script_that_is_written_anew_takes_the_place_of_the_old_one() {
 }
 
 #[test]
+fn a_handler_s_script_answers_for_files_of_any_name_and_is_loaded_anew() {
+    needs_python!();
+    let script = |word: &str| {
+        let answer = format!("return say(start_response, '{word} ' + environ['SCRIPT_NAME'])");
+        format!("{ANSWER}def handle_request(environ, start_response):\n    {answer}\n")
+    };
+    let config =
+        "WSGIHandlerScript mine \"@ROOT@/app/handler.py\" application-group=mine\nAddHandler mine .mine\n";
+    let site = Site::new().file("htdocs/a.mine", "").file("app/handler.py", script("one")).config(config);
+    let server = site.start();
+    assert_eq!(server.get("/a.mine").text(), "one /a.mine");
+    fs::write(server.site().path("app/handler.py"), script("another")).unwrap();
+    await_that("the new script", || server.get("/a.mine").text() == "another /a.mine");
+    assert_eq!(server.get("/b.txt").status, 404);
+}
+
+#[test]
 fn a_script_stays_as_it_is_where_that_is_said() {
     needs_python!();
     let server = site(PID, "WSGIScriptReloading Off\nMaxRequestWorkers 1\n").start();
@@ -122,7 +139,7 @@ fn a_process_group_has_its_own_interpreter_paths_and_name() {
                 return say(start_response, (sys.prefix, own.name, oct(mask), os.getcwd(), environ['mod_wsgi.process_group'], \
                 open('/proc/self/cmdline').read().rstrip('\\0'), os.environ.get('LANG')))\n";
     let config = "WSGIDaemonProcess blue processes=2 threads=1 python-home=@ROOT@/venv python-path=@ROOT@/lib home=@ROOT@/lib \
-                  umask=0027 display-name=%{GLOBAL} lang=C.UTF-8\nWSGIProcessGroup blue\n";
+                  umask=0027 display-name='%{GROUP}' lang=C.UTF-8\nWSGIProcessGroup blue\n";
     let site = site(text, config).file("lib/own.py", "name = 'mine'\n");
     venv(&site, "venv");
     let server = site.start();
@@ -148,6 +165,18 @@ fn a_program_can_ask_what_serves_it() {
                 (mod_wsgi.version[0], mod_wsgi.process_group, mod_wsgi.application_group))\n";
     let config = "WSGIDaemonProcess one threads=1\nWSGIProcessGroup one\nWSGIApplicationGroup two\n";
     assert_eq!(site(text, config).start().get("/").text(), "(4, 'one', 'two')");
+}
+
+#[test]
+fn parts_of_an_installed_mod_wsgi_can_be_imported() {
+    needs_python!();
+    let text = "import mod_wsgi, mod_wsgi.part\ndef application(environ, start_response):\n    \
+                return say(start_response, (mod_wsgi.part.said, mod_wsgi.version, mod_wsgi.application_group))\n";
+    let config = "WSGIPythonPath @ROOT@/lib\nWSGIApplicationGroup own\n";
+    let site = site(text, config)
+        .file("lib/mod_wsgi/__init__.py", "")
+        .file("lib/mod_wsgi/part.py", "said = 'a part'\n");
+    assert_eq!(site.start().get("/").text(), "('a part', (4, 9, 4), 'own')");
 }
 
 #[test]
@@ -414,9 +443,33 @@ fn an_application_is_valid_by_python_s_own_judge() {
 
 #[test]
 fn a_group_that_would_run_as_somebody_else_is_refused() {
-    let config = "<VirtualHost *:1>\nServerName b\nWSGIDaemonProcess p user=somebody-else\n</VirtualHost>\nUser www-data\n";
-    let Err(said) = Site::new().config(config).try_start() else { panic!("it starts") };
-    assert!(said.contains("user=somebody-else") && said.contains("AssignUserID"), "{said}");
+    for config in [
+        "<VirtualHost *:1>\nServerName b\nAssignUserID one one\nWSGIDaemonProcess p user=somebody-else\n</VirtualHost>\nUser www-data\n",
+        "<VirtualHost *:1>\nServerName b\nWSGIDaemonProcess a user=one\nWSGIDaemonProcess p user=somebody-else\n</VirtualHost>\nUser www-data\n",
+        "WSGIDaemonProcess p user=somebody-else\nUser www-data\n",
+    ] {
+        let Err(said) = Site::new().config(config).try_start() else { panic!("it starts") };
+        assert!(said.contains("user=somebody-else") && said.contains("AssignUserID"), "{said}");
+    }
+}
+
+#[test]
+fn a_virtual_host_runs_as_its_process_group_s_user_where_nobody_says_another() {
+    needs_root!();
+    needs_python!();
+    let text = "def application(environ, start_response):\n    return say(start_response, os.getuid())\n";
+    let host = |name: &str, words: &str| {
+        format!(
+            "<VirtualHost *:@PORT@>\nServerName {name}.test\n{words}WSGIScriptAlias / \"@ROOT@/app/app.wsgi\"\n\
+             <Directory \"@ROOT@/app\">\nRequire all granted\n</Directory>\n</VirtualHost>\n"
+        )
+    };
+    let own = "WSGIDaemonProcess own user=#64111 group=#64111 threads=2\nWSGIProcessGroup own\n";
+    let config = host("plain", "") + &host("own", own);
+    let server = Site::new().file("app/app.wsgi", format!("{ANSWER}{text}")).config(&config).start();
+    let of = |name: &str| server.get_with("/", &format!("Host: {name}.test\r\n")).text();
+    assert_eq!(of("own"), "64111");
+    assert_ne!(of("plain"), "64111");
 }
 
 #[test]
@@ -432,15 +485,13 @@ fn mod_python_is_refused_with_what_to_write_instead() {
 }
 
 #[test]
-fn scripts_that_would_choose_who_answers_are_refused() {
-    for name in ["WSGIHandlerScript x", "WSGIDispatchScript"] {
-        let Err(said) =
-            Site::new().config(&format!("<Location /x>\n{name} /srv/a.py\n</Location>")).try_start()
-        else {
-            panic!("it starts with {name}")
-        };
-        assert!(said.contains("is not possible"), "{name}: {said}");
-    }
+fn scripts_that_would_choose_where_others_run_are_refused() {
+    let Err(said) =
+        Site::new().config("<Location /x>\nWSGIDispatchScript /srv/a.py\n</Location>").try_start()
+    else {
+        panic!("it starts")
+    };
+    assert!(said.contains("is not possible"), "{said}");
 }
 
 /// What is fetched from PyPI.

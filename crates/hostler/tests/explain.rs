@@ -175,6 +175,7 @@ fn applications_in_python_and_servlets_answer_without_a_document_root() {
     fs::create_dir_all(root.join("shop/WEB-INF")).unwrap();
     let lines = "Listen 127.0.0.1:8080\nUser #64894\nGroup #64894\nServerName main.example\n\
                  WSGIScriptAlias /w ROOT/hello.wsgi\nWSGIScriptAliasMatch ^/m/[a-z]+ ROOT/hello.wsgi\n\
+                 WSGIHandlerScript own ROOT/hello.wsgi\nAlias /own ROOT\n<Location /own>\nSetHandler own\n</Location>\n\
                  ServletApp /shop ROOT/shop\n<Directory ROOT>\nRequire all granted\n</Directory>\n";
     fs::write(root.join("httpd.conf"), lines.replace("ROOT", root.to_str().unwrap())).unwrap();
     for (url, told) in [
@@ -182,6 +183,7 @@ fn applications_in_python_and_servlets_answer_without_a_document_root() {
         ("/w/more", "by WSGIScriptAlias /w"),
         ("/w/more", "path info  /more"),
         ("/m/abc", "technique  wsgi"),
+        ("/own", "handle_request of"),
         ("/shop/x", "technique  servlet"),
     ] {
         let said = explain(root, url);

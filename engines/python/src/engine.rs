@@ -109,7 +109,8 @@ fn begin(support: &Support, own: &Setup) -> Outcome<()> {
     let path = list(own.python_path.iter().map(String::as_str))?;
     let flags = [own.restrict_signal, own.restrict_stdout, own.restrict_stdin, own.dont_write_bytecode];
     let [signal, stdout, stdin, bytecode] = flags.map(py::truth);
-    support.call(c"begin", &[&path, &signal?, &stdout?, &stdin?, &bytecode?])?;
+    let home = py::text(own.directory.as_deref().unwrap_or_default())?;
+    support.call(c"begin", &[&path, &home, &signal?, &stdout?, &stdin?, &bytecode?])?;
     let [process, application] = [&own.process_group, &own.application_group].map(|name| py::text(name));
     support.call(c"present", &[&process?, &application?]).map(drop)
 }

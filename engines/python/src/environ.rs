@@ -36,8 +36,10 @@ pub(crate) fn template(worker: &mut Worker, server: &Server, directory: &Directo
     e.put("mod_wsgi.process_group", own.process_group.as_bytes())?;
     e.put("mod_wsgi.application_group", own.application_group.as_bytes())?;
     e.put("mod_wsgi.callable_object", directory.callable.as_bytes())?;
-    e.put("mod_wsgi.handler_script", b"")?;
-    e.put("mod_wsgi.request_handler", b"wsgi-script")?;
+    let (script, handler) =
+        directory.handler.as_ref().map_or(("", "wsgi-script"), |(script, name)| (script, name));
+    e.put("mod_wsgi.handler_script", script.as_bytes())?;
+    e.put("mod_wsgi.request_handler", handler.as_bytes())?;
     e.put("mod_wsgi.enable_sendfile", b"0")?;
     e.put("mod_wsgi.ignore_activity", b"0")?;
     e.set("mod_wsgi.thread_id", &py::number(0)?)?;
@@ -53,7 +55,7 @@ pub(crate) fn of(
     directory: &Directory,
     serial: &Object,
 ) -> Outcome {
-    let input = worker.input(head, serial)?;
+    let (input, support) = (worker.input(head, serial)?, worker.support.clone());
     let mut e = Environment { dictionary: copy(template)?, names: &mut worker.names };
     // What the specification says that an application finds, no variable takes the place of.
     for (name, value) in head.subprocess_env.iter().filter(|(name, _)| !name.starts_with(b"wsgi.")) {
@@ -63,12 +65,20 @@ pub(crate) fn of(
     connection(&mut e, head)?;
     request(&mut e, head, directory)?;
     e.set("wsgi.input", &input)?;
+    if let Some((fields, proxies)) = &directory.trusted {
+        let (fields, proxies) = (py::text(fields)?, proxies.as_deref().map(py::text).transpose()?);
+        let mut arguments = vec![&e.dictionary, &fields];
+        arguments.extend(&proxies);
+        support.call(c"forwarded", &arguments)?;
+    }
     let tls = head.flags & request_flag::TLS != 0;
     // As mod_wsgi: programs in front of the server may say so by SetEnvIf.
     let https = e.names.of("HTTPS")?;
     let says = e.find(&https).and_then(|value| py::latin1_of(&value).ok());
     let is_secure = tls || says.is_some_and(|value| value.eq_ignore_ascii_case(b"on") || value == b"1");
     e.put("wsgi.url_scheme", if is_secure { b"https" } else { b"http" })?;
+    // As mod_wsgi: the scheme is where applications are to look.
+    e.remove(&https);
     Ok(e.dictionary)
 }
 

@@ -106,8 +106,18 @@ def with_events(application, callable_name):
     return called
 
 
+def own_module():
+    """The module `mod_wsgi`: that of an environment that has one, whose parts in Python (mod_wsgi-express) programs import, or
+    an empty one."""
+    try:
+        import mod_wsgi
+    except Exception:
+        return types.ModuleType("mod_wsgi", "What serves the applications of this interpreter.")
+    return mod_wsgi
+
+
 def present(process_group, application_group):
-    module = types.ModuleType("mod_wsgi", "What serves the applications of this interpreter.")
+    module = own_module()
     module.version = (4, 9, 4)
     module.process_group = process_group
     module.application_group = application_group

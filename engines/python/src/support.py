@@ -258,7 +258,7 @@ def ignore_signals(restrict):
         signal.signal = restricted
 
 
-def begin(path, restrict_signal, restrict_stdout, restrict_stdin, dont_write_bytecode):
+def begin(path, home, restrict_signal, restrict_stdout, restrict_stdin, dont_write_bytecode):
     """The first of what is done in an interpreter."""
     sys.argv = ["mod_wsgi"]
     sys.dont_write_bytecode = dont_write_bytecode or sys.dont_write_bytecode
@@ -272,7 +272,8 @@ def begin(path, restrict_signal, restrict_stdout, restrict_stdin, dont_write_byt
     for folder in path:
         site.addsitedir(folder)
     added = [entry for entry in sys.path if entry not in before]
-    sys.path[:] = added + before
+    # What is imported is looked for in home= before anywhere else.
+    sys.path[:] = [home] * bool(home) + added + before
 
 
 # Modules of scripts, by their files: what was loaded, when it was written, and what it has raised.

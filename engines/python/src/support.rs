@@ -9,6 +9,7 @@ const TEXT: &str = concat!(
     include_str!("support.py"),
     include_str!("trial.py"),
     include_str!("guards.py"),
+    include_str!("forwarded.py"),
     include_str!("mod_wsgi.py"),
     "\0"
 );

@@ -73,6 +73,14 @@ impl Environment<'_> {
         py::set(&self.dictionary, &py::latin1(name)?, &py::latin1(value)?)
     }
 
+    /// Takes a variable away, if it is there.
+    pub(crate) fn remove(&mut self, name: &Object) {
+        // SAFETY: objects; that there is none is an exception, which is of no interest.
+        if unsafe { ffi::PyDict_DelItem(self.dictionary.as_ptr(), name.as_ptr()) } != 0 {
+            py::clear();
+        }
+    }
+
     /// The value of a variable that may be there.
     pub(crate) fn find(&self, name: &Object) -> Option<Object> {
         // SAFETY: objects; what is found is borrowed, and shared here.

@@ -48,6 +48,10 @@ pub(crate) struct Directory {
     pub(crate) pass_authorization: bool,
     pub(crate) head_is_get: bool,
     pub(crate) reloading: bool,
+    /// Fields that are believed, and from whom (`forwarded.py`); `None`: none.
+    pub(crate) trusted: Option<(String, Option<String>)>,
+    /// The script that answers for the handler, and the handler's name; `None`: the request's file answers.
+    pub(crate) handler: Option<(String, String)>,
     error_override: bool,
     /// The beginning of its requests' environments.
     template: OnceCell<Object>,
@@ -87,6 +91,9 @@ impl Serve for Worker {
             pass_authorization: own.pass_authorization,
             head_is_get: own.head_is_get,
             reloading: own.reloading,
+            trusted: (!own.trusted_headers.is_empty())
+                .then(|| (own.trusted_headers.to_owned(), own.trusted_proxies.map(str::to_owned))),
+            handler: own.handler.map(|(script, name)| (script.to_owned(), name.to_owned())),
             error_override: own.error_override,
             template: OnceCell::new(),
         }))
@@ -167,9 +174,10 @@ impl Worker {
         let pointer = &raw mut exchange;
         // SAFETY: until the guard is dropped the exchange is used through it alone.
         let (current, serial) = unsafe { Current::of(pointer) };
-        let script = String::from_utf8_lossy(head.filename).into_owned();
+        let file = directory.handler.as_ref().map_or(head.filename, |(script, _)| script.as_bytes());
+        let script = String::from_utf8_lossy(file).into_owned();
         let done = if head.own.is_empty() {
-            self.call(head, server, directory, &script, serial)
+            self.call(head, server, directory, (file, &script), serial)
         } else {
             guard::answer(self, head, server, directory, serial)
         };
@@ -192,10 +200,10 @@ impl Worker {
         head: &RequestHead<'_>,
         server: &Server,
         directory: &Directory,
-        script: &str,
+        (file, script): (&[u8], &str),
         serial: u64,
     ) -> Outcome<()> {
-        let application = match self.application(head.filename, script, directory)? {
+        let application = match self.application(file, script, directory)? {
             Ok(application) => application,
             Err(status) => {
                 return exchange::with(serial, |exchange| {

@@ -88,7 +88,11 @@ fn no_chroot(given: &[String]) -> Result<(), String> {
     }
 }
 
-fn assigned(user: &str, group: &str) -> Result<AssignUser, String> {
+/// User and group of a virtual host.
+///
+/// # Errors
+/// They are not written as they can be, or are root.
+pub fn assigned(user: &str, group: &str) -> Result<AssignUser, String> {
     use super::core::not_root;
     Ok(AssignUser { user: not_root(user)?, group: not_root(group)? })
 }

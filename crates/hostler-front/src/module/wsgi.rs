@@ -12,6 +12,7 @@ pub(crate) mod guard;
 mod newer;
 mod told;
 
+use crate::hook::handler::name_of;
 use crate::hook::phases::Phase;
 use crate::hook::registry::{Effect, Handler, Hook, Module, Run};
 use crate::io::body::Body;
@@ -20,6 +21,7 @@ use crate::module::alias;
 use crate::request::flow::{Flow, Halt, Outcome};
 use crate::request::slots::{Relation, State};
 use crate::request::{Found, Request, variables};
+use crate::site::files::AccessFiles;
 use crate::technique::pools::Engines;
 use crate::technique::respond::{Ask, fail, respond};
 use bytes::Bytes;
@@ -29,22 +31,34 @@ use hostler_config::directives::pool::Isolation;
 use hostler_gateway::backend::OnAbandon;
 use hostler_python_frames::handler;
 use hostler_python_technique::groups::{self, Facts, Group};
-use hostler_python_technique::{DIR, ENGINE, LOG, SERVER, WSGI};
+use hostler_python_technique::{DIR, ENGINE, HandlerScript, LOG, SERVER, WSGI};
 use std::sync::Arc;
 use std::time::Duration;
+use told::Led;
 
 /// The handler of mod_wsgi, and its aliases.
 pub(crate) static MODULE: Module = Module {
-    hooks: &[Hook {
-        phase: Phase::Translate,
-        after: &["alias"],
-        before: &["vhost_alias", "core"],
-        when: |request| {
-            request.target.uri.first() == Some(&b'/') && !request.server.conf.part(&SERVER).aliases.is_empty()
+    hooks: &[
+        Hook {
+            phase: Phase::Translate,
+            after: &["alias"],
+            before: &["vhost_alias", "core"],
+            when: |request| {
+                let aliases = &request.server.conf.part(&SERVER).aliases;
+                request.target.uri.first() == Some(&b'/') && !aliases.is_empty()
+            },
+            effect: Effect::Decides,
+            run: Run::Now(translate),
         },
-        effect: Effect::Decides,
-        run: Run::Now(translate),
-    }],
+        Hook {
+            phase: Phase::Handler,
+            after: &["core"],
+            before: &["actions"],
+            when: |request| !request.resource.dir.part(&DIR).handler_scripts.is_empty(),
+            effect: Effect::Notes,
+            run: Run::Now(name_script),
+        },
+    ],
     handlers: &[Handler {
         names: &[handler::RUN],
         types: &[handler::TYPE.as_bytes()],
@@ -69,6 +83,31 @@ impl State for MatchedAlias {
     fn related(&self, _: &Request, _: Relation) -> Option<Box<dyn State>> {
         None
     }
+}
+
+/// Which script of `WSGIHandlerScript` answers, by its place in the directory's list.
+#[derive(Clone, Copy)]
+struct MatchedHandler(usize);
+
+impl State for MatchedHandler {
+    fn copy(&self) -> Box<dyn State> {
+        Box::new(*self)
+    }
+
+    fn related(&self, _: &Request, _: Relation) -> Option<Box<dyn State>> {
+        None
+    }
+}
+
+/// `WSGIHandlerScript`: its handlers are ours.
+fn name_script(request: &mut Request) -> Outcome {
+    let name = name_of(request);
+    let scripts = &request.resource.dir.part(&DIR).handler_scripts;
+    if let Some(at) = scripts.iter().position(|script| script.name.as_bytes() == name) {
+        request.slots.put(MatchedHandler(at));
+        request.resource.handler = Some(Bytes::from_static(handler::RUN.as_bytes()));
+    }
+    Ok(Flow::Declined)
 }
 
 fn translate(request: &mut Request) -> Outcome {
@@ -100,14 +139,13 @@ async fn handle(request: &mut Request) -> Result<Body, Halt> {
     let one_shot = WSGI.isolation(&request.resource.dir) == Isolation::Fork;
     let timeout = timeout(request, &group)?;
     let name: Arc<str> = group.name().into();
-    if request.resource.dir.part(&DIR).reloading.unwrap_or(true) && newer::is_newer(request, &name) {
+    if request.resource.dir.part(&DIR).reloading.unwrap_or(true) && is_newer(request, &name).await {
         let engines = &request.thread.shared.of::<Engines>();
         match engines.of_group(&request.thread, &request.server, &ENGINE, one_shot, Some(&name)) {
             Ok(pool) => pool.renew(),
             Err(error) => return Err(fail(request, LOG, &error)),
         }
     }
-    let aliased = aliased(request);
     let ask = Ask {
         engine: &ENGINE,
         dialect: Some(&file::Files),
@@ -115,7 +153,7 @@ async fn handle(request: &mut Request) -> Result<Body, Halt> {
         group: Some(name),
         timeout,
         on_abandon: OnAbandon::TakeBackOrKill(timeout.unwrap_or(LONGEST_ALONE)),
-        directory: told::known(request, aliased),
+        directory: told::known(request, led(request)),
         translated,
         handler: handler::RUN.as_bytes(),
     };
@@ -125,8 +163,30 @@ async fn handle(request: &mut Request) -> Result<Body, Halt> {
 /// How long an application may go on whose client has gone. It finds that out with what it sends next.
 const LONGEST_ALONE: Duration = Duration::from_secs(300);
 
-fn aliased(request: &Request) -> Option<usize> {
-    request.slots.find::<MatchedAlias>().map(|aliased| aliased.0)
+/// Whether the application's script is another one than the group's workers have loaded.
+async fn is_newer(request: &Request, group: &Arc<str>) -> bool {
+    let Some(script) = script_of(request) else {
+        let info = request.resource.found.info();
+        return info.is_some_and(|info| newer::is_newer(request, group, &request.resource.filename, info));
+    };
+    let path = script.script.as_bytes();
+    match request.thread.site(&request.server).walk(path, &AccessFiles::none()).await {
+        Ok(facts) => {
+            facts.file.as_ref().is_some_and(|file| newer::is_newer(request, group, path, &file.info))
+        }
+        Err(_) => false,
+    }
+}
+
+fn led(request: &Request) -> Led {
+    let alias = request.slots.find::<MatchedAlias>().map(|matched| matched.0);
+    let handler = request.slots.find::<MatchedHandler>().map(|matched| matched.0);
+    Led { alias: alias.filter(|_| handler.is_none()), handler }
+}
+
+/// The script of `WSGIHandlerScript` that answers; `None`: the request's file does.
+fn script_of(request: &Request) -> Option<&HandlerScript> {
+    request.resource.dir.part(&DIR).handler_scripts.get(led(request).handler?)
 }
 
 /// The checks of mod_wsgi, in its order.
@@ -136,10 +196,13 @@ fn check(request: &Request) -> Result<(), Halt> {
         log::request(request, Severity::Error, LOG, &message);
         Err(Halt::Status(status))
     };
-    if aliased(request).is_none() && !request.resource.dir.core.options.contains(OptionBits::EXEC_CGI) {
+    let led = led(request);
+    if led == Led::default() && !request.resource.dir.core.options.contains(OptionBits::EXEC_CGI) {
         return refuse(403, "Options ExecCGI is off in this directory");
     }
     match &request.resource.found {
+        // It is about the file, whatever that is.
+        _ if led.handler.is_some() => {}
         Found::Nothing => return refuse(404, "Target WSGI script not found or unable to stat"),
         Found::Directory(_) => return refuse(403, "Attempt to invoke directory as WSGI application"),
         Found::File(..) | Found::Other(_) => {}
@@ -158,8 +221,8 @@ fn check(request: &Request) -> Result<(), Halt> {
 /// The group that the request's application runs in.
 fn group(request: &Request) -> Result<Group, Halt> {
     let server = request.server.clone();
-    let own =
-        aliased(request).and_then(|at| server.conf.part(&SERVER).aliases.get(at)).map(|alias| &alias.own);
+    let alias = led(request).alias.and_then(|at| server.conf.part(&SERVER).aliases.get(at));
+    let own = script_of(request).map(|script| &script.own).or(alias.map(|alias| &alias.own));
     facts_of(request, |facts| Group::of(request.resource.dir.part(&DIR), own, facts)).map_err(|why| {
         log::request(request, Severity::Error, LOG, &why);
         Halt::Status(500)

@@ -181,6 +181,14 @@ fn no_program(about: &About<'_>, name: &str) -> String {
     if let Some((worker, _)) = proxied {
         return format!("the program at {worker} (handler {name}{})", decided(about, name));
     }
+    let scripts = &dir.part(&hostler_python_technique::DIR).handler_scripts;
+    if let Some(script) = scripts.iter().find(|script| &*script.name == name) {
+        let script = &script.script;
+        return format!(
+            "handle_request of {script}, in a warm worker (handler {name}{})",
+            decided(about, name)
+        );
+    }
     let what = match name {
         "server-parsed" => "the file itself, with its server-side includes".to_owned(),
         "server-status"

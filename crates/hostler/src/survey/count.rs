@@ -151,7 +151,6 @@ fn standing(name: &str, args: &str) -> Standing {
 fn advice(module: &str) -> &'static str {
     let family = |prefix: &str| module.starts_with(prefix);
     match module {
-        "wsgi_module" => "a WSGI program can be run as CGI, by wsgiref.handlers.CGIHandler",
         "security2_module" | "evasive20_module" => {
             "filter before Hostler, or bound requests with HostlerRequestsPerAddress and HostlerSiteRequests"
         }

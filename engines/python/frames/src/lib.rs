@@ -5,6 +5,7 @@
 
 pub mod asgi;
 pub mod file;
+pub mod forwarded;
 pub mod guard;
 
 use hostler_wire::codec::{Decoder, Encoder, Malformed};
@@ -152,6 +153,12 @@ pub struct Directory<'a> {
     pub head_is_get: bool,
     /// A newer script takes the place of the one that is loaded (`WSGIScriptReloading`).
     pub reloading: bool,
+    /// Variables that are believed, of [`forwarded::VARIABLES`], with a space between; empty: none.
+    pub trusted_headers: &'a str,
+    /// From whom: networks, each as `4:address:mask` in hexadecimal, with a space between; `None`: from anybody.
+    pub trusted_proxies: Option<&'a str>,
+    /// The script that answers for the handler (`WSGIHandlerScript`), and the handler's name; `None`: the request's file answers.
+    pub handler: Option<(&'a str, &'a str)>,
 }
 
 impl<'a> Directory<'a> {
@@ -161,6 +168,10 @@ impl<'a> Directory<'a> {
         for flag in [self.pass_authorization, self.error_override, self.head_is_get, self.reloading] {
             e.bool(flag);
         }
+        e.bytes(self.trusted_headers.as_bytes());
+        e.optional_text(self.trusted_proxies);
+        e.optional_text(self.handler.map(|(script, _)| script));
+        e.bytes(self.handler.map_or("", |(_, name)| name).as_bytes());
     }
 
     /// Reads it.
@@ -175,8 +186,12 @@ impl<'a> Directory<'a> {
             error_override: d.bool()?,
             head_is_get: d.bool()?,
             reloading: d.bool()?,
+            trusted_headers: d.text()?,
+            trusted_proxies: d.optional_text()?,
+            handler: None,
         };
-        d.end().map(|()| directory)
+        let (script, name) = (d.optional_text()?, d.text()?);
+        d.end().map(|()| Self { handler: script.map(|script| (script, name)), ..directory })
     }
 }
 
@@ -203,7 +218,14 @@ mod tests {
 
     #[test]
     fn a_directory_comes_back() {
-        let directory = Directory { callable: "app", pass_authorization: true, ..Directory::default() };
+        let directory = Directory {
+            callable: "app",
+            pass_authorization: true,
+            trusted_headers: "HTTP_X_REAL_IP",
+            trusted_proxies: Some(""),
+            handler: Some(("/srv/handler.wsgi", "mine")),
+            ..Directory::default()
+        };
         let mut bytes = Vec::new();
         directory.encode(&mut Encoder(&mut bytes));
         assert_eq!(Directory::decode(&bytes), Ok(directory));

@@ -3,8 +3,10 @@
 //! A process group of mod_wsgi's is a pool of workers here. Its threads are workers, too: each has an interpreter of its
 //! own, which shares its memory with the others as long as nobody writes to it.
 
+use crate::options::split;
 use crate::parts::Daemon;
-use hostler_config::{Args, Command};
+use hostler_config::directives::peruser::assigned;
+use hostler_config::{Args, Command, Context};
 
 /// Options that mean nothing here, each with the reason.
 const IGNORED: &[(&str, &str)] = &[
@@ -30,6 +32,11 @@ const IGNORED: &[(&str, &str)] = &[
     ("virtual-memory-limit", "use RLimitMEM"),
     ("python-eggs", "eggs are not unpacked by today's Python"),
     ("server-metrics", "the handler server-status tells of pools"),
+    ("interrupt-timeout", "a worker that is stuck is ended by Timeout or request-timeout"),
+    ("switch-interval", "workers have one thread, if the application starts none"),
+    ("response-flush-delay", "answers go on as fast as their readers take them"),
+    ("newrelic-config-file", "have the script start its agent"),
+    ("newrelic-environment", "have the script start its agent"),
     ("user-concurrency", "use processes="),
     ("supplementary-groups", "a site's processes have the groups of its user"),
 ];
@@ -38,22 +45,35 @@ const IGNORED: &[(&str, &str)] = &[
 const MOST_WORKERS: u32 = 1000;
 
 pub(crate) fn daemon(command: &mut Command<'_>, args: &Args) -> Result<(), String> {
-    let name = args.first();
-    if name.is_empty() {
-        return Err("Name of WSGI daemon process not supplied".to_owned());
-    }
+    let (words, options) = split(&args.raw, 1)?;
+    let name = words.first().filter(|name| !name.is_empty());
+    let name = name.ok_or("Name of WSGI daemon process not supplied")?.as_str();
     let mut daemon = Daemon { name: name.into(), origin: command.origin, ..Daemon::default() };
-    for option in &args.words[1..] {
-        let Some((key, value)) = option.split_once('=') else {
-            return Err(format!("the option \"{option}\" is not of the form name=value"));
-        };
+    for (key, value) in &options {
         set(command, &mut daemon, key, value)?;
     }
     let server = command.server.part_mut(&crate::SERVER);
     if server.daemons.iter().any(|known| known.name == daemon.name) {
         return Err(format!("there is another process group \"{name}\" already: names are unique"));
     }
-    server.daemons.push(daemon);
+    server.daemons.push(daemon.clone());
+    host_is_its(command, &daemon)
+}
+
+/// A virtual host whose user nobody has named is that of its process group: all programs of a site are its user's.
+fn host_is_its(command: &mut Command<'_>, daemon: &Daemon) -> Result<(), String> {
+    let Some(user) = daemon.user.as_deref() else { return Ok(()) };
+    let is_named = command.server.core.assign_user.is_some() || command.process.user.as_deref() == Some(user);
+    if command.context != Context::VirtualHost || is_named {
+        return Ok(());
+    }
+    let group = daemon.group.as_deref().unwrap_or(user);
+    command.server.core.assign_user = Some(assigned(user, group)?);
+    let message = format!(
+        "WSGIDaemonProcess: user={user} has the whole virtual host run as {user}, as AssignUserID {user} {group} would say it: \
+         all programs of a site are its user's, and its files are opened by him"
+    );
+    command.warn_once(&format!("WSGIDaemonProcess user={user}"), message);
     Ok(())
 }
 
@@ -63,6 +83,11 @@ fn set(command: &mut Command<'_>, daemon: &mut Daemon, key: &str, value: &str) -
         "user" => daemon.user = text(),
         "group" => daemon.group = text(),
         "processes" => daemon.processes = Some(count(key, value)?),
+        "threads" if value == "0" => {
+            let why = "WSGIDaemonProcess: threads=0 (no requests, only WSGIImportScript) starts nothing here: run that \
+                       script as a service of the system's";
+            command.warn_once(key, why.to_owned());
+        }
         "threads" => daemon.threads = Some(count(key, value)?),
         "python-home" => daemon.python_home = Some(absolute(key, value)?),
         "python-path" => daemon.python_path = value.split(':').map(str::to_owned).collect(),

@@ -1,8 +1,10 @@
 //! mod_wsgi's directives, and ours for Python: the table.
 
 use crate::daemon::daemon;
-use crate::parts::{Alias, DIR, Guard, HeadIsGet, Import, Matcher, SERVER, Where};
-use hostler_config::{Args, Arity, Command, Contexts, Directive, Effect, Module, Overrides};
+use crate::forwarded::{fields, proxies};
+use crate::parts::{DIR, HeadIsGet, SERVER};
+use crate::scripts::{alias, guarding, handler_script, import};
+use hostler_config::{Arity, Contexts, Directive, Effect, Module, Overrides};
 use hostler_python_frames::Preload;
 
 /// The module, under mod_wsgi's names.
@@ -165,6 +167,30 @@ static DIRECTIVES: &[Directive] = &[
             Ok(())
         },
     )),
+    in_sections(Directive::new(
+        "WSGIHandlerScript",
+        Arity::TakeArgv,
+        "handler file [process-group=name] [application-group=name] [pass-authorization=On|Off]",
+        "The script whose handle_request(environ, start_response) answers where this handler is set (SetHandler, AddHandler)",
+        handler_script,
+    )),
+    anywhere(Directive::new(
+        "WSGITrustedProxyHeaders",
+        Arity::TakeArgv,
+        "field ...",
+        "The fields by which a proxy in front says what applications are to find in REMOTE_ADDR (X-Forwarded-For, \
+         X-Client-IP, X-Real-IP), HTTP_HOST (X-Forwarded-Host, X-Host), SERVER_NAME (X-Forwarded-Server), SERVER_PORT \
+         (X-Forwarded-Port), SCRIPT_NAME (X-Script-Name, X-Forwarded-Script-Name) and wsgi.url_scheme (X-Forwarded-Proto, \
+         X-Forwarded-Scheme, X-Scheme, X-Forwarded-HTTPS, X-Forwarded-SSL, X-HTTPS); access and logs are as without it",
+        fields,
+    )),
+    anywhere(Directive::new(
+        "WSGITrustedProxies",
+        Arity::TakeArgv,
+        "address|network ...",
+        "From whom the fields of WSGITrustedProxyHeaders are believed (default: whoever connects)",
+        proxies,
+    )),
     Directive::new(
         "WSGIImportScript",
         Arity::TakeArgv,
@@ -293,20 +319,10 @@ static DIRECTIVES: &[Directive] = &[
     ),
     ignored("WSGIGroupAuthoritative", "Require lines say what a user needs"),
     refused(
-        "WSGIHandlerScript",
-        "handlers are not defined by scripts here: write WSGIScriptAlias, or AddHandler wsgi-script",
-    ),
-    refused(
         "WSGIDispatchScript",
         "groups and callables are not chosen by scripts here: write WSGIProcessGroup, WSGIApplicationGroup and \
          WSGICallableObject in sections, where %{ENV:variable} stands for a variable's value",
     ),
-    refused(
-        "WSGITrustedProxyHeaders",
-        "addresses would be what applications take them for: leave it out, and have the application read the fields \
-         itself (Django: SECURE_PROXY_SSL_HEADER; Werkzeug: ProxyFix)",
-    ),
-    refused("WSGITrustedProxies", "it is about WSGITrustedProxyHeaders, which is refused"),
     ignored("WSGIApplicationWrapper", "wrap the application in its script"),
     ignored("WSGISocketPrefix", "there are no sockets between server and workers"),
     ignored("WSGISocketRotation", "there are no sockets between server and workers"),
@@ -323,69 +339,13 @@ static DIRECTIVES: &[Directive] = &[
     ),
     ignored("WSGIVerboseDebugging", "use LogLevel wsgi:debug"),
     ignored("WSGIPythonEggs", "eggs are not unpacked by today's Python"),
+    ignored("WSGISwitchInterval", "workers have one thread, if the application starts none"),
+    ignored("WSGIPerInterpreterGIL", "each interpreter has a process, and so a lock, of its own"),
+    ignored("WSGIFreeThreading", "workers have one thread, if the application starts none"),
+    ignored("WSGISlowRequests", "write %D or %{ms}T into a LogFormat"),
+    ignored("WSGITelemetryService", "the handler server-status tells of pools"),
+    ignored("WSGITelemetryOptions", "the handler server-status tells of pools"),
     ignored("WSGIPassApacheRequest", "there is no request_rec"),
     ignored("WSGINewRelicConfigFile", "have the script start its agent"),
     ignored("WSGINewRelicEnvironment", "have the script start its agent"),
 ];
-
-fn alias(command: &mut Command<'_>, args: &Args, is_regex: bool) -> Result<(), String> {
-    let [location, target, options @ ..] = &args.words[..] else {
-        return Err("needs a URL path and a file".to_owned());
-    };
-    let matcher = if is_regex {
-        Matcher::Regex(command.regex(location, false)?)
-    } else if location.starts_with('/') {
-        Matcher::Prefix(location.as_str().into())
-    } else {
-        return Err(format!("\"{location}\" is not a URL path: it has to begin with a slash"));
-    };
-    let target = command.server_path(target).into();
-    let mut own = Where::default();
-    for option in options {
-        let Some((key, value)) = option.split_once('=') else {
-            return Err(format!("the option \"{option}\" is not of the form name=value"));
-        };
-        match key {
-            "process-group" => own.process_group = Some(value.into()),
-            "application-group" => own.application_group = Some(value.into()),
-            "callable-object" => own.callable = Some(value.into()),
-            "pass-authorization" => own.pass_authorization = Some(value.eq_ignore_ascii_case("on")),
-            _ => return Err(format!("there is no option {key}=")),
-        }
-    }
-    command.server.part_mut(&SERVER).aliases.push(Alias { matcher, target, own });
-    Ok(())
-}
-
-fn import(command: &mut Command<'_>, args: &Args) -> Result<(), String> {
-    let [file, options @ ..] = &args.words[..] else { return Err("needs a file".to_owned()) };
-    let mut import = Import { file: command.server_path(file).into(), ..Import::default() };
-    let (mut process_group, mut application_group) = (None, None);
-    for option in options {
-        match option.split_once('=') {
-            Some(("process-group", value)) => process_group = Some(value.into()),
-            Some(("application-group", value)) => application_group = Some(value.into()),
-            _ => return Err(format!("the option \"{option}\" is none that it has")),
-        }
-    }
-    import.process_group =
-        process_group.ok_or("needs process-group=name (%{GLOBAL}: no WSGIDaemonProcess)")?;
-    import.application_group =
-        application_group.ok_or("needs application-group=name (%{GLOBAL}: the one that is named so)")?;
-    command.server.part_mut(&SERVER).imports.push(import);
-    Ok(())
-}
-
-fn guarding(command: &Command<'_>, args: &Args) -> Result<Guard, String> {
-    let [file, options @ ..] = &args.words[..] else { return Err("needs a file".to_owned()) };
-    let mut guard = Guard { script: command.server_path(file).into(), application_group: None };
-    for option in options {
-        match option.split_once('=') {
-            Some(("application-group", name)) if !name.is_empty() => {
-                guard.application_group = Some(name.into());
-            }
-            _ => return Err(format!("the option \"{option}\" is none that it has")),
-        }
-    }
-    Ok(guard)
-}

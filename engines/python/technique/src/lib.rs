@@ -5,14 +5,18 @@ mod aliases;
 pub mod asgi;
 mod daemon;
 mod directives;
+mod forwarded;
 pub mod groups;
+mod options;
 mod parts;
 mod refused;
+mod scripts;
 mod setup;
 
 pub use directives::MODULE;
 pub use parts::{
-    Alias, CALLABLE, DIR, Daemon, Dir, Guard, HeadIsGet, Import, Matcher, SERVER, Server, Where,
+    Alias, CALLABLE, DIR, Daemon, Dir, Guard, HANDLE_REQUEST, HandlerScript, HeadIsGet, Import, Matcher,
+    SERVER, Server, Where,
 };
 pub use setup::server_name;
 

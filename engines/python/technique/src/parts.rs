@@ -6,6 +6,9 @@ use hostler_expr::Regex;
 /// The application's name in a script where nothing else is said.
 pub const CALLABLE: &str = "application";
 
+/// What answers in a script of `WSGIHandlerScript`.
+pub const HANDLE_REQUEST: &str = "handle_request";
+
 /// Where [`Dir`] is.
 pub static DIR: Slot<Dir> = Slot::new();
 
@@ -45,6 +48,17 @@ pub struct Guard {
     pub application_group: Option<Box<str>>,
 }
 
+/// A script that answers for a handler's name: `WSGIHandlerScript`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct HandlerScript {
+    /// The handler, as `SetHandler` and `AddHandler` say it.
+    pub name: Box<str>,
+    /// The script, absolute; its `handle_request` answers.
+    pub script: Box<str>,
+    /// What it says of where that runs.
+    pub own: Where,
+}
+
 /// What a directory sets.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Dir {
@@ -66,6 +80,12 @@ pub struct Dir {
     pub head_is_get: Option<HeadIsGet>,
     /// `WSGIRestrictProcess`: the process groups that may be chosen.
     pub allowed_groups: Option<Vec<Box<str>>>,
+    /// `WSGITrustedProxyHeaders`, as names of variables with a space between; empty: none.
+    pub trusted_headers: Box<str>,
+    /// `WSGITrustedProxies`, as words of [`hostler_python_frames`]; `None`: whoever connects is believed.
+    pub trusted_proxies: Option<Box<str>>,
+    /// `WSGIHandlerScript`, each name once.
+    pub handler_scripts: Vec<HandlerScript>,
     /// `WSGIAccessScript`
     pub access: Option<Guard>,
     /// `WSGIAuthUserScript`
@@ -86,6 +106,14 @@ impl Merge for Dir {
             chunked: over(&self.chunked, &other.chunked),
             head_is_get: over(&self.head_is_get, &other.head_is_get),
             allowed_groups: over(&self.allowed_groups, &other.allowed_groups),
+            trusted_headers: if other.trusted_headers.is_empty() {
+                &self.trusted_headers
+            } else {
+                &other.trusted_headers
+            }
+            .clone(),
+            trusted_proxies: over(&self.trusted_proxies, &other.trusted_proxies),
+            handler_scripts: scripts_over(&self.handler_scripts, &other.handler_scripts),
             access: over(&self.access, &other.access),
             users: over(&self.users, &other.users),
             groups: over(&self.groups, &other.groups),
@@ -93,6 +121,12 @@ impl Merge for Dir {
     }
 
     unset_part!(Dir);
+}
+
+/// Those of a more specific section hold, and of the others whose names it does not have.
+fn scripts_over(base: &[HandlerScript], more: &[HandlerScript]) -> Vec<HandlerScript> {
+    let kept = base.iter().filter(|known| !more.iter().any(|own| own.name == known.name));
+    kept.chain(more).cloned().collect()
 }
 
 /// What an alias compares with the URL's path.

@@ -1,7 +1,7 @@
 //! What a pool's parent process is told before it forks workers, by its group, and which interpreter it is.
 
 use crate::groups::{self, Group, plain};
-use crate::parts::{CALLABLE, Daemon, Matcher, SERVER};
+use crate::parts::{CALLABLE, Daemon, HANDLE_REQUEST, Matcher, SERVER};
 use crate::{DIR, Where};
 use hostler_config::pools;
 use hostler_config::technique::{Sizes, Variables};
@@ -57,9 +57,12 @@ pub(crate) fn of_group(config: &Config, servers: &[u32], group: &str, setup: &mu
     told.encode(&mut Encoder(&mut setup.own));
 }
 
+/// What stands for the group's own name in `display-name=`.
+const GROUP: &str = "%{GROUP}";
+
 fn display_name(daemon: &Daemon) -> Option<String> {
     let name = daemon.display_name.as_deref()?;
-    Some(if name == groups::GLOBAL { format!("(wsgi:{})", daemon.name) } else { name.to_owned() })
+    Some(if name == GROUP { format!("(wsgi:{})", daemon.name) } else { name.to_owned() })
 }
 
 /// The scripts of the group that aliases name: one script, not a folder of them (which has no extension).
@@ -77,14 +80,26 @@ fn scripts(config: &Config, servers: &[u32], group: &Group) -> Vec<frames::Scrip
             let dir = lookup(server, prefix, &alias.target);
             if Group::of(&dir, Some(&alias.own), facts).is_ok_and(|of_alias| of_alias == *group) {
                 let callable = callable(&alias.own, dir.callable.as_deref());
-                let script = frames::Script { file: alias.target.to_string(), callable };
-                if !all.contains(&script) {
-                    all.push(script);
-                }
+                add(&mut all, &alias.target, callable);
+            }
+        }
+        let dir = server.defaults.part(&DIR);
+        for script in &dir.handler_scripts {
+            let name = server_name(config, server);
+            let facts = groups::Facts { server: &name, host: &name, script: "", variable: &|_| None };
+            if Group::of(dir, Some(&script.own), facts).is_ok_and(|of_script| of_script == *group) {
+                add(&mut all, &script.script, HANDLE_REQUEST.to_owned());
             }
         }
     }
     all
+}
+
+fn add(all: &mut Vec<frames::Script>, file: &str, callable: String) {
+    let script = frames::Script { file: file.to_owned(), callable };
+    if !all.contains(&script) {
+        all.push(script);
+    }
 }
 
 /// The sections with plain paths that an alias leads through: groups stand there.

@@ -4,6 +4,7 @@
 //! They run in workers of the site's, which are in no process group, as under mod_wsgi; each question is a trip of its own.
 //! What can't be asked is a 500: nobody has let anybody through.
 
+use super::told::Led;
 use super::{facts_of, told};
 use crate::hook::phases::Phase;
 use crate::hook::registry::{AboutUser, Effect, Hook, Later, Module, OfUser, Run};
@@ -106,7 +107,7 @@ async fn ask(request: &mut Request, guard: &Guard, question: Question<'_>) -> Re
 }
 
 async fn trip(request: &Request, group: &Group, asked: &Asked<'_>) -> Result<Said, Error> {
-    let directory = told::known(request, None);
+    let directory = told::known(request, Led::default());
     let mut own = Vec::new();
     asked.encode(&mut Encoder(&mut own));
     // It is asked about the request, and reads nothing of its body.

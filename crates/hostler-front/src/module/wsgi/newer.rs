@@ -1,9 +1,10 @@
 //! Whether a script is another one than its group's workers have loaded (`WSGIScriptReloading`): then they are made anew.
 //!
-//! The site's process has looked at the file for the request already; here only what it saw is compared.
+//! Here only what the site's process saw of the file is compared.
 
 use crate::request::Request;
 use hashbrown::HashMap;
+use hostler_wire::site::FileInfo;
 use std::cell::RefCell;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
@@ -25,10 +26,9 @@ thread_local! {
 }
 
 /// Whether it is. Said once for each change: whoever is told has the workers made anew.
-pub(super) fn is_newer(request: &Request, group: &Arc<str>) -> bool {
-    let Some(info) = request.resource.found.info() else { return false };
+pub(super) fn is_newer(request: &Request, group: &Arc<str>, script: &[u8], info: &FileInfo) -> bool {
     let facts = (info.dev, info.ino, info.size, info.mtime, info.mtime_nsec);
-    let key = (request.server.id, group.clone(), request.resource.filename.clone());
+    let key = (request.server.id, group.clone(), script.to_vec());
     SEEN.with_borrow_mut(|seen| {
         if seen.get(&key) == Some(&facts) {
             return false;

@@ -6,7 +6,9 @@ use crate::technique::pools::Engines;
 use hashbrown::HashMap;
 use hostler_config::DirConfig;
 use hostler_python_frames as frames;
-use hostler_python_technique::{CALLABLE, DIR, Dir, ENGINE, HeadIsGet, SERVER, Where};
+use hostler_python_technique::{
+    CALLABLE, DIR, Dir, ENGINE, HANDLE_REQUEST, HandlerScript, HeadIsGet, SERVER, Where,
+};
 use hostler_wire::codec::Encoder;
 use hostler_wire::work::{Directory, ToWorker};
 use std::cell::RefCell;
@@ -24,18 +26,27 @@ struct EncodedSettings {
     _dir: Arc<DirConfig>,
 }
 
-/// A configuration, its virtual host, the alias, and whether output filters look at bodies.
-type Key = (usize, u32, Option<usize>, bool);
+/// What has led to the application, beside the request's file, each by its place in its list.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub(super) struct Led {
+    /// `WSGIScriptAlias`
+    pub(super) alias: Option<usize>,
+    /// `WSGIHandlerScript`
+    pub(super) handler: Option<usize>,
+}
+
+/// A configuration, its virtual host, what has led to the application, and whether output filters look at bodies.
+type Key = (usize, u32, Led, bool);
 
 thread_local! {
     static KNOWN: RefCell<HashMap<Key, EncodedSettings, foldhash::fast::RandomState>> = RefCell::default();
 }
 
-/// The configuration of a request, encoded once. `aliased`: which alias has led to it.
-pub(super) fn known(request: &Request, aliased: Option<usize>) -> (u32, Arc<[u8]>) {
+/// The configuration of a request, encoded once.
+pub(super) fn known(request: &Request, led: Led) -> (u32, Arc<[u8]>) {
     static NEXT: AtomicU32 = AtomicU32::new(1);
     let is_filtered = crate::hook::filter::are_any(request);
-    let key = (Arc::as_ptr(&request.resource.dir) as usize, request.server.id, aliased, is_filtered);
+    let key = (Arc::as_ptr(&request.resource.dir) as usize, request.server.id, led, is_filtered);
     KNOWN.with_borrow_mut(|known| {
         if let Some(found) = known.get(&key) {
             return found.directory.clone();
@@ -44,7 +55,7 @@ pub(super) fn known(request: &Request, aliased: Option<usize>) -> (u32, Arc<[u8]
             known.clear();
         }
         let id = NEXT.fetch_add(1, Ordering::Relaxed);
-        let directory = (id, define(request, aliased, is_filtered, id).into());
+        let directory = (id, define(request, led, is_filtered, id).into());
         known.insert(
             key,
             EncodedSettings { directory: directory.clone(), _dir: request.resource.dir.clone() },
@@ -53,11 +64,13 @@ pub(super) fn known(request: &Request, aliased: Option<usize>) -> (u32, Arc<[u8]
     })
 }
 
-fn define(request: &Request, aliased: Option<usize>, is_filtered: bool, id: u32) -> Vec<u8> {
+fn define(request: &Request, led: Led, is_filtered: bool, id: u32) -> Vec<u8> {
     let aliases = &request.server.conf.part(&SERVER).aliases;
-    let own = aliased.and_then(|at| aliases.get(at)).map(|alias| &alias.own);
+    let dir = request.resource.dir.part(&DIR);
+    let handler = led.handler.and_then(|at| dir.handler_scripts.get(at));
+    let own = led.alias.and_then(|at| aliases.get(at)).map(|alias| &alias.own);
     let (mut bytes, mut encoded, mut message) = (Vec::new(), Vec::new(), Vec::new());
-    python(request.resource.dir.part(&DIR), own, is_filtered).encode(&mut Encoder(&mut bytes));
+    python(dir, own, handler, is_filtered).encode(&mut Encoder(&mut bytes));
     let signature = cgi::lasting_signature(request);
     let directory = Directory {
         server: request.thread.shared.of::<Engines>().place(&request.server, &ENGINE),
@@ -71,8 +84,17 @@ fn define(request: &Request, aliased: Option<usize>, is_filtered: bool, id: u32)
     message
 }
 
-fn python<'a>(dir: &'a Dir, own: Option<&'a Where>, is_filtered: bool) -> frames::Directory<'a> {
-    let callable = own.and_then(|own| own.callable.as_deref()).or(dir.callable.as_deref());
+fn python<'a>(
+    dir: &'a Dir,
+    own: Option<&'a Where>,
+    handler: Option<&'a HandlerScript>,
+    is_filtered: bool,
+) -> frames::Directory<'a> {
+    let own = handler.map(|handler| &handler.own).or(own);
+    let callable = match handler {
+        Some(_) => Some(HANDLE_REQUEST),
+        None => own.and_then(|own| own.callable.as_deref()).or(dir.callable.as_deref()),
+    };
     let pass_authorization = own.and_then(|own| own.pass_authorization).or(dir.pass_authorization);
     let head_is_get = match dir.head_is_get {
         Some(HeadIsGet::On) => true,
@@ -85,5 +107,8 @@ fn python<'a>(dir: &'a Dir, own: Option<&'a Where>, is_filtered: bool) -> frames
         error_override: dir.error_override.unwrap_or(false),
         head_is_get,
         reloading: dir.reloading.unwrap_or(true),
+        trusted_headers: &dir.trusted_headers,
+        trusted_proxies: dir.trusted_proxies.as_deref(),
+        handler: handler.map(|handler| (&*handler.script, &*handler.name)),
     }
 }
