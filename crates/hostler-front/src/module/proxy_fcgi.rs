@@ -122,9 +122,16 @@ pub(crate) async fn serve(
         set_env_if(request, &mut environment).await?;
     } else if worker.scheme == "scgi" {
         environment.unset("GATEWAY_INTERFACE");
-    } else if request.resource.filename.starts_with(b"proxy:") {
-        // There is no folder in which it would stand.
-        environment.unset("PATH_TRANSLATED");
+    }
+    if worker.scheme == "uwsgi" {
+        // As mod_proxy_uwsgi: applications log their users in themselves, whatever CGIPassAuth says.
+        if let Some(login) = request.target.headers_in.find("Authorization") {
+            environment.set("HTTP_AUTHORIZATION", login.to_vec());
+        }
+        if request.resource.filename.starts_with(b"proxy:") {
+            // There is no folder in which it would stand.
+            environment.unset("PATH_TRANSLATED");
+        }
     }
     let redirects = if worker.scheme == "scgi" { Redirects::Cgi } else { Redirects::Program };
     let ask = Ask {

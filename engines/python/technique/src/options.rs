@@ -2,8 +2,11 @@
 
 use hostler_config::first_word;
 
+/// A name and a value.
+type Pair = (String, String);
+
 /// Words, and options by name.
-pub(crate) type Parts = (Vec<String>, Vec<(String, String)>);
+pub(crate) type Parts = (Vec<String>, Vec<Pair>);
 
 /// The first words of a line, as many as `count` if there are so many, and the options behind them.
 pub(crate) fn split(text: &str, count: usize) -> Result<Parts, String> {
@@ -21,7 +24,7 @@ pub(crate) fn split(text: &str, count: usize) -> Result<Parts, String> {
     Ok((words, options))
 }
 
-fn option(text: &str) -> Result<Option<((String, String), &str)>, String> {
+fn option(text: &str) -> Result<Option<(Pair, &str)>, String> {
     let text = text.trim_start();
     let Some((whole, behind)) = first_word(text) else { return Ok(None) };
     let no_option = || format!("the option \"{whole}\" is not of the form name=value");
