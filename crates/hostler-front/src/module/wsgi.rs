@@ -83,6 +83,11 @@ impl State for MatchedAlias {
     fn related(&self, _: &Request, _: Relation) -> Option<Box<dyn State>> {
         None
     }
+
+    /// Whoever asks for a URL is led there.
+    fn holds(&self) -> bool {
+        true
+    }
 }
 
 /// Which script of `WSGIHandlerScript` answers, by its place in the directory's list.
@@ -96,6 +101,11 @@ impl State for MatchedHandler {
 
     fn related(&self, _: &Request, _: Relation) -> Option<Box<dyn State>> {
         None
+    }
+
+    /// Which it is follows from the file's name.
+    fn holds(&self) -> bool {
+        true
     }
 }
 
@@ -164,18 +174,17 @@ async fn handle(request: &mut Request) -> Result<Body, Halt> {
 const LONGEST_ALONE: Duration = Duration::from_secs(300);
 
 /// Whether the application's script is another one than the group's workers have loaded.
-async fn is_newer(request: &Request, group: &Arc<str>) -> bool {
-    let Some(script) = script_of(request) else {
+async fn is_newer(request: &mut Request, group: &Arc<str>) -> bool {
+    let Some(path) = script_of(request).map(|script| script.script.clone()) else {
         let info = request.resource.found.info();
         return info.is_some_and(|info| newer::is_newer(request, group, &request.resource.filename, info));
     };
-    let path = script.script.as_bytes();
-    match request.thread.site(&request.server).walk(path, &AccessFiles::none()).await {
-        Ok(facts) => {
-            facts.file.as_ref().is_some_and(|file| newer::is_newer(request, group, path, &file.info))
-        }
-        Err(_) => false,
-    }
+    let site = request.thread.site(&request.server);
+    let facts = site.walk(path.as_bytes(), &AccessFiles::none()).await;
+    // Where nobody tells that the script has changed, it is looked at with each request.
+    request.lasting &= facts.as_ref().is_ok_and(|facts| facts.lasting);
+    let file = facts.ok().and_then(|facts| facts.file.clone());
+    file.is_some_and(|file| newer::is_newer(request, group, path.as_bytes(), &file.info))
 }
 
 fn led(request: &Request) -> Led {
