@@ -44,6 +44,14 @@ pub struct Report {
     pub printed: String,
 }
 
+impl Report {
+    fn note(&mut self, findings: &[String], heading: &str) {
+        if !findings.is_empty() {
+            self.failures.push(format!("{heading}\n    expected {}", findings.join("\n    expected ")));
+        }
+    }
+}
+
 impl Plan {
     /// Whether a case is to run.
     #[must_use]
@@ -101,10 +109,7 @@ pub fn subject(plan: &Plan, subject: &Subject, parent: &Path) -> Report {
                 report.fields.extend(used);
             }
             let findings = judge(plan, kind, &subject.name, case, &model, &observed);
-            if !findings.is_empty() {
-                let heading = format!("{kind:?} {}/{}", subject.name, case.name);
-                report.failures.push(format!("{heading}\n    expected {}", findings.join("\n    expected ")));
-            }
+            report.note(&findings, &format!("{kind:?} {}/{}", subject.name, case.name));
             let asks_again = findings.is_empty() && case.request.is_plain() && !subject.once;
             if kind == Kind::Apache {
                 model.insert(&case.name, observed.clone());
@@ -119,9 +124,8 @@ pub fn subject(plan: &Plan, subject: &Subject, parent: &Path) -> Report {
             let findings = judge(plan, kind, &subject.name, case, &model, &observed);
             if kind == Kind::Apache && findings.is_empty() {
                 stable.insert(&case.name);
-            } else if kind == Kind::Hostler && !findings.is_empty() {
-                let heading = format!("{kind:?} {}/{}, asked again", subject.name, case.name);
-                report.failures.push(format!("{heading}\n    expected {}", findings.join("\n    expected ")));
+            } else if kind == Kind::Hostler {
+                report.note(&findings, &format!("{kind:?} {}/{}, asked again", subject.name, case.name));
             }
         }
     }

@@ -207,7 +207,7 @@ impl OneOrMany {
     }
 }
 
-const REQUEST_KEYS: [&str; 16] = [
+const REQUEST_KEYS: [&str; 17] = [
     "digest",
     "get",
     "request",
@@ -222,6 +222,7 @@ const REQUEST_KEYS: [&str; 16] = [
     "remove",
     "half_close",
     "after_ms",
+    "once",
     "body_times",
     "body_file",
 ];

@@ -36,7 +36,38 @@ const SCRIPT: &str = "Hostler::Script";
 /// The same of configurations to which programs have added something: there may be as many as requests.
 const MAX_ADDED: usize = 64;
 
-type All = RefCell<Directories<Programs>>;
+/// What makes several of one configuration.
+#[derive(PartialEq, Eq, Hash)]
+struct Kind {
+    programs: Programs,
+    /// `Satisfy` in a `<Limit>` is some methods'; and whether it stands there at all.
+    satisfy: (bool, bool),
+    /// A realm that follows from the request.
+    realm: Option<String>,
+}
+
+impl Kind {
+    fn of(request: &Request, programs: Programs) -> Self {
+        let dir = &request.resource.dir;
+        let method = String::from_utf8_lossy(&request.target.method);
+        let access = &dir.access_compat;
+        let is_literal = dir.auth.realm.as_ref().is_none_or(|realm| realm.literal().is_some());
+        Self {
+            programs,
+            satisfy: (access.satisfies_any(&method), access.says_satisfy(&method)),
+            realm: if is_literal { None } else { realm(request) },
+        }
+    }
+}
+
+/// AuthName.
+fn realm(request: &Request) -> Option<String> {
+    let host = crate::request::expr_host::RequestHost::new(request);
+    let text = request.resource.dir.auth.realm.as_ref()?.string(&host, &Captures::new()).ok()?;
+    Some(String::from_utf8_lossy(&text).into_owned())
+}
+
+type All = RefCell<Directories<Kind>>;
 
 thread_local! {
     static KNOWN: All = RefCell::new(Directories::new(MAX, MAX_BYTES));
@@ -47,7 +78,7 @@ thread_local! {
 pub(super) fn known(request: &Request, programs: Programs) -> Rc<EncodedSettings> {
     let all = if request.progress().additions > 0 { &ADDED } else { &KNOWN };
     all.with_borrow_mut(|known| {
-        known.of(&request.resource.dir, request.server.id, programs, || {
+        known.of(&request.resource.dir, request.server.id, Kind::of(request, programs), || {
             tell_limits(request);
             directory(request, programs).encode()
         })
@@ -70,11 +101,7 @@ fn directory(request: &Request, programs: Programs) -> Directory {
             Some(_) => psgi.location.as_deref().map(str::to_owned),
             None => perl.location.as_deref().map(str::to_owned),
         },
-        auth_name: dir.auth.realm.as_ref().and_then(|realm| {
-            let host = crate::request::expr_host::RequestHost::new(request);
-            let text = realm.string(&host, &Captures::new()).ok()?;
-            Some(String::from_utf8_lossy(&text).into_owned())
-        }),
+        auth_name: realm(request),
         auth_type: dir.auth.type_name.as_deref().map(str::to_owned),
         requires: dir.authz.root.as_deref().map(requires).unwrap_or_default(),
         satisfy_any: dir.access_compat.satisfies_any(&method),

@@ -24,7 +24,10 @@ struct Way {
 
 /// Remembers a request whose response phase is a worker's, if all for its URL come to the same.
 pub(super) fn remember(request: &Request, task: fast::Task, phases: PhaseSet, errors_stay: bool) {
-    if request.progress().asked || !request.server.conf.perl.handlers.is_empty() {
+    // What workers are told of a directory is then one request's own.
+    let has_own_realm =
+        request.resource.dir.auth.realm.as_ref().is_some_and(|realm| realm.literal().is_none());
+    if request.progress().asked || has_own_realm || !request.server.conf.perl.handlers.is_empty() {
         return;
     }
     let is_script = task.handler.is_some();
