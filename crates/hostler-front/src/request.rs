@@ -32,6 +32,7 @@ use crate::request::slots::Slots;
 use crate::request::thread::Thread;
 use crate::site::files::Site;
 use crate::values::table::Table;
+use crate::values::text;
 use bytes::Bytes;
 use hostler_config::Server;
 use hostler_http1::head::{self, Head};
@@ -200,12 +201,9 @@ impl Request {
 
     /// Sets path and query from an already escaped local target.
     pub(crate) fn set_local_target(&mut self, target: &[u8]) {
-        let (path, query) = match memchr::memchr(b'?', target) {
-            Some(at) => (&target[..at], Some(Bytes::copy_from_slice(&target[at + 1..]))),
-            None => (target, None),
-        };
+        let (path, query) = text::split(target);
         self.target.uri = path.to_vec();
-        self.target.args = query;
+        self.target.args = query.map(Bytes::copy_from_slice);
     }
 
     /// How deep a sub-request it is; 0: none.

@@ -23,8 +23,6 @@ use anyhow::{Context, Result};
 use kind::Kind;
 pub(crate) use kind::{hostler, installed as program_file};
 use std::collections::BTreeMap;
-use std::fs;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 pub use counting::{Counting, Counts};
@@ -81,8 +79,7 @@ pub(crate) fn apache_module(name: &str) -> Option<PathBuf> {
 /// in the same one, with the event loop that it has.
 pub(crate) fn python_environment() -> Option<PathBuf> {
     let folder = kind::of_environment("python")?.parent()?.parent()?.to_owned();
-    let is_open = |folder: &Path| fs::metadata(folder).is_ok_and(|facts| facts.mode() & 0o001 != 0);
-    folder.ancestors().all(is_open).then_some(folder)
+    permissions::passable(&folder).is_ok().then_some(folder)
 }
 
 /// The program of a contestant, if it is installed.

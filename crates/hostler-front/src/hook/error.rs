@@ -117,15 +117,7 @@ fn is_absolute(text: &[u8]) -> bool {
 
 /// The status of the first error, when this request is itself an error's document.
 fn nested_status(request: &Request) -> Option<u16> {
-    let mut found = None;
-    let mut at = request.prev.as_deref();
-    while let Some(prev) = at {
-        if prev.reply.status >= 400 {
-            found = Some(prev.reply.status);
-        }
-        at = prev.prev.as_deref();
-    }
-    found
+    request.chain().skip(1).map(|prev| prev.reply.status).filter(|status| *status >= 400).last()
 }
 
 fn text(request: &Request, expr: &Expr) -> Vec<u8> {

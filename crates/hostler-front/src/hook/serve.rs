@@ -209,14 +209,10 @@ const STEP: usize = 120;
 
 /// The way that a request has come, the last steps of it.
 fn steps(request: &Request) -> String {
-    let mut paths = Vec::new();
-    let mut next = Some(request);
-    while let Some(request) = next.filter(|_| paths.len() < STEPS) {
-        paths.push(
-            String::from_utf8_lossy(&request.target.uri[..request.target.uri.len().min(STEP)]).into_owned(),
-        );
-        next = request.prev.as_deref();
-    }
+    let path = |request: &Request| {
+        String::from_utf8_lossy(&request.target.uri[..request.target.uri.len().min(STEP)]).into_owned()
+    };
+    let mut paths: Vec<_> = request.chain().take(STEPS).map(path).collect();
     paths.reverse();
     paths.join(" -> ")
 }

@@ -249,14 +249,7 @@ fn end(request: &mut Request, rewriting: &Rewriting, looks: Looks, lasting: bool
 
 /// Whether a rule with `END` was carried out on the request, or on one that it goes on for.
 fn has_ended(request: &Request) -> bool {
-    let mut next = Some(request);
-    while let Some(request) = next {
-        if request.notes.contains(ENDED) {
-            return true;
-        }
-        next = request.prev.as_deref();
-    }
-    false
+    request.chain().any(|request| request.notes.contains(ENDED))
 }
 
 fn redirected(request: &mut Request, status: u16, location: Vec<u8>) -> Halt {

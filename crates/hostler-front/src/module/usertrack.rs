@@ -40,14 +40,8 @@ fn spot(request: &mut Request) {
 
 /// The one that was given to this visitor on the way here: a look at an index, or before a redirect.
 fn earlier(request: &Request) -> Option<Bytes> {
-    let mut at = request.prev.as_deref();
-    while let Some(before) = at {
-        if let Some(value) = before.notes.find(NOTE) {
-            return Some(value.clone());
-        }
-        at = before.prev.as_deref();
-    }
-    request.notes.find(NOTE).cloned()
+    let mut all = request.chain().skip(1).chain([request]);
+    all.find_map(|request| request.notes.find(NOTE)).cloned()
 }
 
 /// The value of a cookie.

@@ -70,11 +70,7 @@ pub(crate) static MODULE: Module = Module {
     ..Module::new("wsgi", |_| false)
 };
 
-/// Which alias has led to the request's script, by its place in the virtual host's list.
-#[derive(Clone, Copy)]
-struct MatchedAlias(usize);
-
-impl State for MatchedAlias {
+impl State for Led {
     fn copy(&self) -> Box<dyn State> {
         Box::new(*self)
     }
@@ -90,31 +86,12 @@ impl State for MatchedAlias {
     }
 }
 
-/// Which script of `WSGIHandlerScript` answers, by its place in the directory's list.
-#[derive(Clone, Copy)]
-struct MatchedHandler(usize);
-
-impl State for MatchedHandler {
-    fn copy(&self) -> Box<dyn State> {
-        Box::new(*self)
-    }
-
-    fn related(&self, _: &Request, _: Relation) -> Option<Box<dyn State>> {
-        None
-    }
-
-    /// Which it is follows from the file's name.
-    fn holds(&self) -> bool {
-        true
-    }
-}
-
 /// `WSGIHandlerScript`: its handlers are ours.
 fn name_script(request: &mut Request) -> Outcome {
     let name = name_of(request);
     let scripts = &request.resource.dir.part(&DIR).handler_scripts;
     if let Some(at) = scripts.iter().position(|script| script.name.as_bytes() == name) {
-        request.slots.put(MatchedHandler(at));
+        request.slots.put(Led { alias: None, handler: Some(at) });
         request.resource.handler = Some(Bytes::from_static(handler::RUN.as_bytes()));
     }
     Ok(Flow::Declined)
@@ -126,7 +103,7 @@ fn translate(request: &mut Request) -> Outcome {
         Ok(None) => Ok(Flow::Declined),
         Ok(Some((at, filename))) => {
             request.resource.filename = filename;
-            request.slots.put(MatchedAlias(at));
+            request.slots.put(Led { alias: Some(at), handler: None });
             request.notes.set("alias-forced-type", Bytes::from_static(handler::RUN.as_bytes()));
             Ok(Flow::Ok)
         }
@@ -188,9 +165,7 @@ async fn is_newer(request: &mut Request, group: &Arc<str>) -> bool {
 }
 
 fn led(request: &Request) -> Led {
-    let alias = request.slots.find::<MatchedAlias>().map(|matched| matched.0);
-    let handler = request.slots.find::<MatchedHandler>().map(|matched| matched.0);
-    Led { alias: alias.filter(|_| handler.is_none()), handler }
+    request.slots.find().copied().unwrap_or_default()
 }
 
 /// The script of `WSGIHandlerScript` that answers; `None`: the request's file does.

@@ -16,13 +16,9 @@ const PHP_INI: &str = include_str!("../../../../lab/applications/hello/php.ini")
 pub(super) fn techniques() -> Vec<Technique> {
     vec![
         probe::technique("cgi-perl", probe::perl(&["CGI"], "libcgi-pm-perl")),
-        probe::php_cgi(wordpress::php_cgi().is_none().then(|| NO_PHP_CGI.to_owned())),
+        probe::php_cgi(wordpress::no_php_cgi()),
     ]
 }
-
-/// Why there is no PHP in a process for each request beside Hostler's.
-pub(super) const NO_PHP_CGI: &str =
-    "there is no php-cgi8.2; ./setup.sh test unpacks it, or apt-get install php8.2-cgi";
 
 pub(super) fn lay_out(root: &Path) -> Result<Site> {
     files::write_all(root, FILES)?;

@@ -1,7 +1,6 @@
 //! E3: two virtual hosts, each with a user of its own: small programs that say who they are, a Django site, WordPress.
 
 use super::files::{self, Files, files};
-use super::fork::NO_PHP_CGI;
 use super::{LaidOut, Server, Technique, probe, wordpress};
 use crate::contestant::Site;
 use anyhow::Result;
@@ -26,13 +25,12 @@ pub(super) fn techniques() -> Vec<Technique> {
     let perl = root.clone().or_else(|| probe::perl(&["strict"], "perl"));
     let django = root.clone().or_else(|| probe::python(("django", "python3-django")));
     let wordpress = root.clone().or_else(wordpress::unavailable);
-    let cgi = || wordpress::php_cgi().is_none().then(|| NO_PHP_CGI.to_owned());
     vec![
         probe::technique("handler", perl.clone()),
         probe::technique("cgi-perl", perl),
         probe::wsgi(django),
         probe::php(wordpress.clone()),
-        probe::technique("php-cgi", wordpress.or_else(cgi)),
+        probe::technique("php-cgi", wordpress.or_else(wordpress::no_php_cgi)),
         probe::technique("static", root),
     ]
 }

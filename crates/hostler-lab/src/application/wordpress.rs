@@ -39,10 +39,16 @@ pub(super) fn unavailable() -> Option<String> {
 }
 
 /// php-cgi: installed, or unpacked by `setup.sh`.
-pub(super) fn php_cgi() -> Option<PathBuf> {
+fn php_cgi() -> Option<PathBuf> {
     let this = std::env::current_exe().ok()?;
     let copies = this.ancestors().take(5).map(|folder| folder.join("oracle/php8.2-cgi/usr/bin/php-cgi8.2"));
     program_file("php-cgi8.2").or_else(|| copies.into_iter().find(|path| path.is_file()))
+}
+
+/// Why there is none.
+pub(super) fn no_php_cgi() -> Option<String> {
+    let why = "there is no php-cgi8.2; ./setup.sh test unpacks it, or apt-get install php8.2-cgi";
+    php_cgi().is_none().then(|| why.to_owned())
 }
 
 /// Puts it below `root/wordpress`, and starts its database.

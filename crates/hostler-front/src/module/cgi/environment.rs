@@ -113,12 +113,7 @@ fn redirect_url(request: &Request, prev: &Request) -> Vec<u8> {
 }
 
 fn redirected<'a>(request: &'a Request, url: &'a [u8]) -> Redirected<'a> {
-    let mut user = None;
-    let mut at = request.prev.as_deref();
-    while let Some(prev) = at.filter(|_| user.is_none()) {
-        user = prev.user.as_deref();
-        at = prev.prev.as_deref();
-    }
+    let user = request.chain().skip(1).find_map(|prev| prev.user.as_deref());
     let query = request.prev.as_ref().and_then(|prev| prev.target.args.as_deref());
     Redirected { url, query, user }
 }

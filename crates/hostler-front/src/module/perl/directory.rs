@@ -51,13 +51,17 @@ impl Kind {
         let dir = &request.resource.dir;
         let method = String::from_utf8_lossy(&request.target.method);
         let access = &dir.access_compat;
-        let is_literal = dir.auth.realm.as_ref().is_none_or(|realm| realm.literal().is_some());
         Self {
             programs,
             satisfy: (access.satisfies_any(&method), access.says_satisfy(&method)),
-            realm: if is_literal { None } else { realm(request) },
+            realm: if has_own_realm(request) { realm(request) } else { None },
         }
     }
+}
+
+/// Whether AuthName follows from the request, so that what workers are told is this one's alone.
+pub(super) fn has_own_realm(request: &Request) -> bool {
+    request.resource.dir.auth.realm.as_ref().is_some_and(|realm| realm.literal().is_none())
 }
 
 /// AuthName.

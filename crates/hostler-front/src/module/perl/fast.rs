@@ -1,7 +1,7 @@
 //! What Perl's requests have of their own when they take the fast path ([`crate::technique::fast`]).
 
-use super::head;
 use super::state::HasPerl;
+use super::{directory, head};
 use crate::hook::registry::Later;
 use crate::io::body::Body;
 use crate::request::Request;
@@ -24,10 +24,10 @@ struct Way {
 
 /// Remembers a request whose response phase is a worker's, if all for its URL come to the same.
 pub(super) fn remember(request: &Request, task: fast::Task, phases: PhaseSet, errors_stay: bool) {
-    // What workers are told of a directory is then one request's own.
-    let has_own_realm =
-        request.resource.dir.auth.realm.as_ref().is_some_and(|realm| realm.literal().is_none());
-    if request.progress().asked || has_own_realm || !request.server.conf.perl.handlers.is_empty() {
+    if request.progress().asked
+        || directory::has_own_realm(request)
+        || !request.server.conf.perl.handlers.is_empty()
+    {
         return;
     }
     let is_script = task.handler.is_some();

@@ -278,14 +278,8 @@ impl Host for View<'_> {
     }
 
     fn has_cookie(&self, name: &[u8]) -> bool {
-        let mut next = Some(self.request());
-        while let Some(request) = next {
-            if request.notes.contains(cookie(name)) {
-                return true;
-            }
-            next = request.prev.as_deref();
-        }
-        false
+        let note = cookie(name);
+        self.request().chain().any(|request| request.notes.contains(&note))
     }
 
     fn add_cookie(&mut self, name: &[u8], field: Vec<u8>) {
