@@ -112,6 +112,32 @@ async def app(scope, receive, send):
 }
 
 #[test]
+fn fields_are_looked_at_whatever_was_said_before_and_in_whatever_they_come() {
+    needs_python!();
+    // More different ones than a worker remembers, each twice; then the same name with what can't be sent.
+    let text = r#"
+async def app(scope, receive, send):
+    last = scope["path"][1:]
+    bad = {"line": (b"x-n", b"1\r\nx-injected: 1"), "text": (b"x-n", "1"), "name": (b"x n", b"1")}.get(last)
+    n = last.encode()
+    good = [(b"x-n", n), [b"x-list", n], (bytearray(b"x-array"), bytearray(n)), (b"x-n", b" " + n + b" ")]
+    await say(send, last, headers=[bad] if bad else good)
+"#;
+    let server = site(text, "").start();
+    for n in (0..600).chain(0..3) {
+        let answer = server.get(&format!("/{n}"));
+        let n = n.to_string();
+        let said = answer.fields.iter().filter(|(name, _)| name.to_ascii_lowercase().starts_with("x-"));
+        let said: Vec<_> = said.map(|(name, value)| (&name[..], &value[..])).collect();
+        assert_eq!(said, [("x-n", &n[..]), ("x-list", &n), ("x-array", &n), ("x-n", &n)]);
+    }
+    for bad in ["line", "text", "name", "line"] {
+        let answer = server.get(&format!("/{bad}"));
+        assert_eq!((answer.status, answer.field("x-injected")), (500, None), "{bad}");
+    }
+}
+
+#[test]
 fn bodies_go_both_ways_as_they_come() {
     needs_python!();
     let text = r#"

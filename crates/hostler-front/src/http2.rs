@@ -195,7 +195,7 @@ async fn answer(
             if extended.is_some() {
                 tunnel::as_get(&mut request);
             }
-            crate::hook::serve::serve(&thread, request).await
+            crate::hook::serve::serve(&thread, Box::new(request)).await
         }
     };
     peer.requests.set(peer.requests.get() + 1);

@@ -53,7 +53,7 @@ fn drops_connection(status: u16) -> bool {
 }
 
 /// Completes an ordinary answer.
-pub(crate) async fn finish(mut request: Request, body: Body) -> Reply {
+pub(crate) async fn finish(mut request: Box<Request>, body: Body) -> Reply {
     if request.reply.marks.have(Marks::RAW) {
         return assemble(request, body, true);
     }
@@ -72,7 +72,7 @@ pub(crate) async fn finish(mut request: Request, body: Body) -> Reply {
 }
 
 /// Completes an error page: only what survives errors is kept.
-pub(crate) async fn finish_error(mut request: Request, mut body: Body) -> Reply {
+pub(crate) async fn finish_error(mut request: Box<Request>, mut body: Body) -> Reply {
     // What the answer that there is no more of would have depended on.
     request.reply.varies.take();
     for stage in Stage::ALL {
@@ -151,7 +151,7 @@ fn map_charset(request: &Request, content_type: Bytes) -> Bytes {
     out.into()
 }
 
-fn assemble(mut request: Request, body: Body, raw: bool) -> Reply {
+fn assemble(mut request: Box<Request>, body: Body, raw: bool) -> Reply {
     let mut headers = Table::with_capacity(request.reply.headers_out.len() + 4);
     let now = request.client.received.duration_since(std::time::UNIX_EPOCH).map_or(0, |d| d.as_secs());
     if !request.reply.headers_out.contains("Date") {
@@ -199,7 +199,7 @@ fn assemble(mut request: Request, body: Body, raw: bool) -> Reply {
         head_only: request.original().client.line.starts_with(b"HEAD "),
         raw,
         timeout: crate::request::settings::timeout(&request.server),
-        request: Box::new(request),
+        request,
     }
 }
 

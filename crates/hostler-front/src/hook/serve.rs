@@ -12,21 +12,22 @@ use crate::request::flow::{Continue, Halt};
 use crate::request::thread::Thread;
 use crate::request::{Request, settings};
 use bytes::Bytes;
+use std::pin::pin;
 use std::rc::Rc;
 use std::time::Duration;
 
 /// Answers a client's request.
-pub(crate) async fn serve(thread: &Rc<Thread>, mut request: Request) -> Reply {
+pub(crate) async fn serve(thread: &Rc<Thread>, mut request: Box<Request>) -> Reply {
     let selected = host::select(&mut request);
     let budget = request.budget.clone();
     budget.belongs(&request);
-    let served = async {
+    let served = pin!(async {
         let first = match selected {
             Ok(()) => first(&mut request).await,
             Err(status) => Err(Halt::Status(status)),
         };
         complete(request, first).await
-    };
+    });
     budget::within(thread, &budget, served).await
 }
 
@@ -74,7 +75,7 @@ fn try_later(request: &mut Request, status: u16, wait: Duration, why: &str) -> H
 
 /// Answers a request of an address from which too many come (`HostlerRequestsPerAddress`).
 pub(crate) async fn too_many(thread: &Rc<Thread>, peer: &Rc<Peer>, wait: Duration, head: &Bytes) -> Reply {
-    let mut request = unparsed(thread, peer, head);
+    let mut request = Box::new(unparsed(thread, peer, head));
     let why = "an address asks too often (HostlerRequestsPerAddress)";
     let halt = try_later(&mut request, 429, wait, why);
     complete(request, Err(halt)).await
@@ -88,7 +89,7 @@ pub(crate) async fn refuse(
     why: &str,
     head: &Bytes,
 ) -> Reply {
-    let request = unparsed(thread, peer, head);
+    let request = Box::new(unparsed(thread, peer, head));
     log::request(&request, Severity::Info, "http", &format!("refused with {status}: {why}"));
     complete(request, Err(Halt::Status(status))).await
 }
@@ -104,7 +105,7 @@ fn unparsed(thread: &Rc<Thread>, peer: &Rc<Peer>, head: &Bytes) -> Request {
 }
 
 /// What is left of a request whose client has gone before there was an answer: the log's line.
-pub(crate) async fn abandoned(mut request: Request) -> Reply {
+pub(crate) async fn abandoned(mut request: Box<Request>) -> Reply {
     // A host that can't be selected has been logged already.
     let _ = host::select(&mut request);
     log::request(
@@ -119,20 +120,20 @@ pub(crate) async fn abandoned(mut request: Request) -> Reply {
 
 /// Goes on with a request whose phases are known, with what is to become its first answer.
 pub(crate) async fn serve_from(
-    mut request: Request,
+    mut request: Box<Request>,
     first: impl AsyncFnOnce(&mut Request) -> Result<Body, Halt>,
 ) -> Reply {
     let (thread, budget) = (request.thread.clone(), request.budget.clone());
     budget.belongs(&request);
-    let served = async {
+    let served = pin!(async {
         let first = Box::pin(first(&mut request)).await;
         complete(request, first).await
-    };
+    });
     budget::within(&thread, &budget, served).await
 }
 
 /// Answers a client's request whose phases before the handler are known.
-pub(crate) async fn serve_handler(request: Request) -> Reply {
+pub(crate) async fn serve_handler(request: Box<Request>) -> Reply {
     serve_from(request, async |request| {
         within_bounds(request)?;
         handler::invoke(request).await
@@ -141,7 +142,7 @@ pub(crate) async fn serve_handler(request: Request) -> Reply {
 }
 
 /// Follows redirects and errors until there is an answer.
-async fn complete(mut request: Request, mut outcome: Result<Body, Halt>) -> Reply {
+async fn complete(mut request: Box<Request>, mut outcome: Result<Body, Halt>) -> Reply {
     loop {
         // Whatever the rules have come to: some of them were not carried out.
         outcome = budget::check(&request).and(outcome);
@@ -153,10 +154,10 @@ async fn complete(mut request: Request, mut outcome: Result<Body, Halt>) -> Repl
                 let budget = request.budget.clone();
                 let reply = Box::pin(crate::hook::reply::finish(request, body)).await;
                 if budget.has_failed() {
-                    return refused(*reply.request).await;
+                    return refused(reply.request).await;
                 }
                 let Some(why) = reply.fault() else { return reply };
-                request = without_fields(*reply.request, &why);
+                request = without_fields(reply.request, &why);
                 outcome = Err(Halt::Status(500));
             }
             Err(Halt::Status(status)) => match error::document(&mut request, status) {
@@ -165,21 +166,21 @@ async fn complete(mut request: Request, mut outcome: Result<Body, Halt>) -> Repl
                     let Some(why) = reply.fault().filter(|_| reply.status != 500) else {
                         return reply.without_faults();
                     };
-                    request = without_fields(*reply.request, &why);
+                    request = without_fields(reply.request, &why);
                     outcome = Err(Halt::Status(500));
                 }
                 error::Answer::Redirect(target) => {
-                    request = request.redirected(Bytes::from_static(b"GET"), &target);
+                    request = Box::new(request.redirected(Bytes::from_static(b"GET"), &target));
                     outcome = Box::pin(walk::answer(&mut request)).await;
                 }
             },
-            Err(Halt::Redirect { method, target }) => match follow::next(request, method, &target) {
+            Err(Halt::Redirect { method, target }) => match follow::next(*request, method, &target) {
                 Ok(next) => {
-                    request = next;
+                    request = Box::new(next);
                     outcome = Box::pin(walk::answer(&mut request)).await;
                 }
                 Err(last) => {
-                    request = *last;
+                    request = last;
                     let limit = settings::recursion(&request.server).0;
                     let message = format!(
                         "the request exceeded the limit of {limit} internal redirects due to a probable configuration \
@@ -195,7 +196,7 @@ async fn complete(mut request: Request, mut outcome: Result<Body, Halt>) -> Repl
 }
 
 /// A request whose answer can't have the fields that it was to have.
-fn without_fields(mut request: Request, why: &str) -> Request {
+fn without_fields(mut request: Box<Request>, why: &str) -> Box<Request> {
     log::request(&request, Severity::Error, "http", why);
     request.reply.headers_out.clear();
     request.reply.err_headers_out.clear();
@@ -219,7 +220,7 @@ fn steps(request: &Request) -> String {
 
 /// The answer to a request whose rules could not be carried out: nothing that they could change, and no document of
 /// the site's.
-async fn refused(mut request: Request) -> Reply {
+async fn refused(mut request: Box<Request>) -> Reply {
     let _ = budget::check(&request);
     plan().release(&request);
     request.reply.err_headers_out.clear();

@@ -28,6 +28,7 @@ use hostler_http1::head::{self, Head, HeadError, Limits};
 use hostler_http1::response::Connection;
 use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
+use std::pin::pin;
 use std::rc::{Rc, Weak};
 use std::task::{Poll, ready};
 use std::time::{Duration, Instant};
@@ -226,7 +227,7 @@ async fn answer(
     let (framing, both) = match hostler_http1::framing::framing(&head, &buffer) {
         Ok(framing) => framing,
         Err(error) => {
-            refuse(thread, wire, peer, error.status(), &error.to_string(), buffer).await;
+            Box::pin(refuse(thread, wire, peer, error.status(), &error.to_string(), buffer)).await;
             return After::Linger;
         }
     };
@@ -236,12 +237,13 @@ async fn answer(
     let body =
         if framing == Framing::None { RequestBody::Empty } else { RequestBody::Incoming(incoming.clone()) };
     let wish = hostler_http1::framing::keep_alive(&head, &buffer);
-    let (mut request, is_resumed) = match known.as_deref().map(|url| (&url.how, url.has_query())) {
+    let (request, is_resumed) = match known.as_deref().map(|url| (&url.how, url.has_query())) {
         Some((How::Handler(earlier), with_query)) => {
             (handlers::resumed(thread, peer, (&buffer, &head), (earlier, with_query)), true)
         }
         _ => (Request::from_http1(thread, peer, &buffer, &head, body), false),
     };
+    let mut request = Box::new(request);
     let trailers = head.version >= head::HTTP_11
         && head.field(&buffer, "te").is_some_and(|te| has_token(te, b"trailers"));
     if head.version >= head::HTTP_11 {
@@ -249,15 +251,15 @@ async fn answer(
         request.reply.early = Some(told);
     }
     wire.watch.start(head.version < head::HTTP_10 || framing != Framing::None);
-    let serving = async {
+    let serving = pin!(async {
         match is_resumed {
-            true => serve::serve_handler(request).await,
-            false => serve::serve(thread, request).await,
+            true => Box::pin(serve::serve_handler(request)).await,
+            false => Box::pin(serve::serve(thread, request)).await,
         }
-    };
+    });
     let Some(reply) = wire.while_there(serving).await else {
         let received = head.length as u64 + incoming.borrow().received;
-        abandoned(thread, peer, &buffer, &head, received).await;
+        Box::pin(abandoned(thread, peer, &buffer, &head, received)).await;
         return After::Linger;
     };
     answers::remember(&head, &buffer, &reply);
@@ -266,7 +268,7 @@ async fn answer(
 
 /// The client has gone before there was an answer.
 async fn abandoned(thread: &Rc<Thread>, peer: &Rc<Peer>, buffer: &Bytes, head: &Head, received: u64) {
-    let request = Request::from_http1(thread, peer, buffer, head, RequestBody::Empty);
+    let request = Box::new(Request::from_http1(thread, peer, buffer, head, RequestBody::Empty));
     let reply = serve::abandoned(request).await;
     reply.finish(thread, Sent::default(), &Err(Ended::Gone), received, false);
 }
@@ -274,7 +276,7 @@ async fn abandoned(thread: &Rc<Thread>, peer: &Rc<Peer>, buffer: &Bytes, head: &
 /// Sends the answer of a worker that has been given the request already.
 async fn worker(thread: &Rc<Thread>, wire: &Rc<Wire>, peer: &Rc<Peer>, mut begun: Box<FastRequest>) -> After {
     wire.watch.start(false);
-    let Some(answer) = wire.while_there(begun.answer(peer)).await else {
+    let Some(answer) = wire.while_there(pin!(begun.answer(peer))).await else {
         let (head, buffer) = begun.head();
         Box::pin(abandoned(thread, peer, buffer, head, head.length as u64)).await;
         return After::Linger;
@@ -298,8 +300,8 @@ async fn go_on(
     answer: fast::Answer,
 ) -> After {
     let (head, buffer) = begun.head();
-    let Some(reply) = wire.while_there(begun.go_on(thread, peer, answer)).await else {
-        abandoned(thread, peer, buffer, head, head.length as u64).await;
+    let Some(reply) = wire.while_there(pin!(begun.go_on(thread, peer, answer))).await else {
+        Box::pin(abandoned(thread, peer, buffer, head, head.length as u64)).await;
         return After::Linger;
     };
     let incoming = Rc::new(RefCell::new(Incoming::new(wire, Framing::None, false, peer)));

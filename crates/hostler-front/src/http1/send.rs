@@ -10,6 +10,7 @@ use bytes::Bytes;
 use hostler_http1::head::{HTTP_09, HTTP_11, Version};
 use hostler_http1::response::{Connection, connection, field};
 use std::future::poll_fn;
+use std::pin::pin;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
@@ -182,7 +183,7 @@ async fn send_stream(
             tokio::task::yield_now().await;
             since = Instant::now();
         }
-        let next = wire.while_there(poll_fn(|cx| stream.poll_chunk(cx))).await;
+        let next = wire.while_there(pin!(poll_fn(|cx| stream.poll_chunk(cx)))).await;
         let chunk: Option<Bytes> = match next.ok_or(Ended::Gone)?.transpose() {
             Ok(chunk) => chunk,
             Err(error) => {

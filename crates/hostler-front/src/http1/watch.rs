@@ -10,7 +10,7 @@ use crate::io::scratch::with_scratch;
 use std::cell::{Cell, RefCell};
 use std::future::{Future, poll_fn};
 use std::io::IoSlice;
-use std::pin::{Pin, pin};
+use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 use tokio::time::Sleep;
@@ -49,8 +49,7 @@ impl Watch {
 
 impl Wire {
     /// `None`: the client went away before the future was ready.
-    pub(super) async fn while_there<T>(&self, future: impl Future<Output = T>) -> Option<T> {
-        let mut future = pin!(future);
+    pub(super) async fn while_there<T>(&self, mut future: Pin<&mut impl Future<Output = T>>) -> Option<T> {
         poll_fn(|cx| match future.as_mut().poll(cx) {
             Poll::Ready(value) => Poll::Ready(Some(value)),
             Poll::Pending => self.poll_gone(cx).map(|()| None),

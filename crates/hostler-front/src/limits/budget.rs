@@ -28,7 +28,7 @@ use hostler_wire::plan::SiteId;
 use rustix::time::{ClockId, clock_gettime};
 use std::cell::{Cell, RefCell};
 use std::future::{Future, poll_fn};
-use std::pin::{Pin, pin};
+use std::pin::Pin;
 use std::rc::Rc;
 use std::task::Poll;
 use std::time::{Duration, Instant};
@@ -259,8 +259,11 @@ impl Sideline {
 }
 
 /// Runs what works for a request.
-pub(crate) async fn within<F: Future>(thread: &Rc<Thread>, budget: &Rc<Budget>, future: F) -> F::Output {
-    let mut future = pin!(future);
+pub(crate) async fn within<F: Future>(
+    thread: &Rc<Thread>,
+    budget: &Rc<Budget>,
+    mut future: Pin<&mut F>,
+) -> F::Output {
     let mut turn: Option<turns::Turn> = None;
     poll_fn(|cx| {
         loop {

@@ -76,8 +76,8 @@ pub(crate) async fn handle(request: &mut Request) -> Result<Body, Halt> {
     let view = View::new(&dir.autoindex, request.target.args.as_deref());
     let shown = entries::shown(request, &view, listed).await?;
     drop(listing);
-    let header = parts::header(request).await?;
-    let readme = parts::readme(request).await?;
+    let header = Box::pin(parts::header(request)).await?;
+    let readme = Box::pin(parts::readme(request)).await?;
     let parts = Parts {
         uri: request.target.uri.clone(),
         directory: request.resource.filename.clone(),

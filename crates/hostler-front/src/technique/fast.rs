@@ -257,7 +257,7 @@ impl FastRequest {
     /// Goes on with a request whose answer is not plain.
     pub(crate) async fn go_on(&self, thread: &Rc<Thread>, peer: &Rc<Peer>, answer: Answer) -> Reply {
         let way = self.remembered.way.clone();
-        serve::serve_from(self.request(thread, peer), async move |request| {
+        serve::serve_from(Box::new(self.request(thread, peer)), async move |request| {
             let answer = match answer {
                 Answer::Plain(plain) => return Ok(Body::Bytes(plain.body)),
                 Answer::Other(taken) => Ok(*taken),

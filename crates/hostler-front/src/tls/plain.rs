@@ -38,7 +38,7 @@ pub(super) async fn answer(
     }
     let peer = Peer::new(thread, local, remote, remote, None);
     let length = buffer.len() as u64;
-    let reply = reply(request(thread, &peer, &buffer.into())).await;
+    let reply = reply(Box::new(request(thread, &peer, &buffer.into()))).await;
     let mut out = format!("HTTP/1.1 {} {}\r\n", reply.status, status::reason(reply.status)).into_bytes();
     for (name, value) in reply.headers.iter() {
         field(&mut out, name, value);
@@ -88,7 +88,7 @@ fn request(thread: &Rc<Thread>, peer: &Rc<crate::request::connection::Peer>, buf
 
 /// As any request that is answered 400: with the virtual host's ErrorDocument, if that is a text or somewhere else. A
 /// document of this server's would be sent without TLS.
-async fn reply(mut request: Request) -> Reply {
+async fn reply(mut request: Box<Request>) -> Reply {
     let why = why(&request);
     request.notes.set("error-notes", why);
     let body = match error::document(&mut request, 400) {

@@ -69,7 +69,7 @@ class Connection(asyncio.Protocol):
             scope["state"] = worker.state.copy()
         make = websocket.WebSocket if kind == "websocket" else http.Http
         self.cycle = make(self, scope, bool(payload[0] & 1))
-        worker.start(self.cycle.run())
+        worker.start(self.cycle)
 
     # What cycles ask for.
 

@@ -19,12 +19,14 @@ class ClientGone(OSError):
 class Receiver:
     """What both kinds of cycles have: whoever waits for the next message is woken."""
 
-    __slots__ = ("_pause", "_waiters", "connection", "is_lost", "scope")
+    __slots__ = ("_pause", "_waiters", "connection", "is_lost", "scope", "task")
 
     def __init__(self, connection, scope):
         self.connection = connection
         self.scope = scope
         self.is_lost = False
+        # Who runs it; None: that is not known yet.
+        self.task = None
         self._waiters = []
         # How long it waits who asks again after the end, in seconds.
         self._pause = 0
@@ -68,7 +70,7 @@ class Receiver:
         else:
             self.over(None)
         finally:
-            worker.ended()
+            worker.ended(self.task)
 
 
 def is_gone(error):
@@ -210,7 +212,8 @@ class Http(Receiver):
         end = self.connection.ending(self._whole)
         self.connection.say(out + end)
         self.connection.done(end)
-        self._wake()
+        if self._waiters:
+            self._wake()
 
     async def _file(self, path):
         loop = self.connection.worker.loop

@@ -29,25 +29,47 @@ def frame(kind, payload):
     return FRAME.pack(kind, len(payload)) + payload
 
 
+# Fields as they are sent, by what the application has said: most are said again with each answer, and to check and encode
+# one anew costs several times as much as to find it. So many at most, none longer than so many bytes.
+MOST_KNOWN = 512
+LONGEST_KNOWN = 256
+_known = {}
+
+
+def field(header):
+    """A header field as it is sent, checked."""
+    name, value = header
+    if type(name) is not bytes or type(value) is not bytes:
+        if not isinstance(name, (bytes, bytearray)) or not isinstance(value, (bytes, bytearray)):
+            raise TypeError(
+                f"a header's name and value must be bytes, and these are {type(name).__name__} and "
+                f"{type(value).__name__}: ({name!r}, {value!r})"
+            )
+        name, value = bytes(name), bytes(value)
+    value = value.strip(b" \t")
+    if not NAME(name):
+        raise ValueError(f"{name!r} is not a header's name")
+    if BAD_VALUE(value):
+        raise ValueError(f"the value of the header {name!r} has a line end or a NUL: {value!r}")
+    encoded = FIELD.pack(len(name), len(value)) + name + value
+    if type(header) is tuple and type(header[0]) is type(header[1]) is bytes and len(encoded) <= LONGEST_KNOWN:
+        if len(_known) >= MOST_KNOWN:
+            _known.clear()
+        _known[header] = encoded
+    return encoded
+
+
 def fields(headers):
     """Header fields as they are sent, checked."""
-    parts, count = [], 0
-    for name, value in headers:
-        if type(name) is not bytes or type(value) is not bytes:
-            if not isinstance(name, (bytes, bytearray)) or not isinstance(value, (bytes, bytearray)):
-                raise TypeError(
-                    f"a header's name and value must be bytes, and these are {type(name).__name__} and "
-                    f"{type(value).__name__}: ({name!r}, {value!r})"
-                )
-            name, value = bytes(name), bytes(value)
-        value = value.strip(b" \t")
-        if not NAME(name):
-            raise ValueError(f"{name!r} is not a header's name")
-        if BAD_VALUE(value):
-            raise ValueError(f"the value of the header {name!r} has a line end or a NUL: {value!r}")
-        parts += (FIELD.pack(len(name), len(value)), name, value)
-        count += 1
-    return count, b"".join(parts)
+    parts = []
+    for header in headers:
+        try:
+            part = _known.get(header)
+        except TypeError:
+            # A list, say: nothing that can be a key.
+            part = None
+        parts.append(part or field(header))
+    return len(parts), b"".join(parts)
 
 
 def head(kind, status, headers):

@@ -45,21 +45,23 @@ class Worker:
 
     # What connections ask for.
 
-    def start(self, coroutine):
+    def start(self, cycle):
+        """Runs a request. It forgets itself (`ended`): to be called back at a task's end is another turn of the loop."""
         if self._is_eager:
-            task = asyncio.Task(coroutine, loop=self.loop, eager_start=True)
+            task = asyncio.Task(cycle.run(), loop=self.loop, eager_start=True)
             if task.done():
                 return
         else:
-            task = self.loop.create_task(coroutine)
+            task = self.loop.create_task(cycle.run())
+        cycle.task = task
         self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
 
     def counted(self):
         self._board.count(len(self.connections))
 
-    def ended(self):
-        """A request has come to its end."""
+    def ended(self, task):
+        """A request has come to its end; `None`: before its task was known."""
+        self._tasks.discard(task)
         if self._requests and self.begun >= self._requests and not self.is_retiring:
             self.tell(f"the worker has served {self.begun} requests (maximum-requests), and another takes its place\n")
             self.loop.call_soon(self.retire)
@@ -153,7 +155,9 @@ class Worker:
             # Another one was faster.
             return
         accepted.setblocking(False)
-        self.start(self._connect(accepted))
+        task = self.loop.create_task(self._connect(accepted))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
 
     async def _connect(self, accepted):
         try:

@@ -52,7 +52,7 @@ pub(super) async fn header(request: &mut Request) -> Result<Content, Halt> {
     let wishes = request.target.headers_in.clone();
     request.target.headers_in.set("Accept", Bytes::from_static(b"text/html, text/plain"));
     request.target.headers_in.unset("Accept-Encoding");
-    let content = read(walk::look_up(request, &target).await).await;
+    let content = Box::pin(read(walk::look_up(request, &target).await)).await;
     request.target.headers_in = wishes;
     content
 }
@@ -63,7 +63,9 @@ pub(super) async fn header(request: &mut Request) -> Result<Content, Halt> {
 /// As of [`header`].
 pub(super) async fn readme(request: &Request) -> Result<Content, Halt> {
     match request.resource.dir.autoindex.readme_name(&request.resource.filename) {
-        Some(name) => read(walk::look_up(request, &target(&request.target.uri, name, None)).await).await,
+        Some(name) => {
+            Box::pin(read(walk::look_up(request, &target(&request.target.uri, name, None)).await)).await
+        }
         None => Ok(Content::None),
     }
 }
@@ -90,7 +92,7 @@ async fn read((sub, phase): (Request, crate::request::flow::Continue)) -> Result
     };
     let essence = kind.split(|&byte| byte == b';').next().unwrap_or_default().trim_ascii();
     if essence.eq_ignore_ascii_case(b"text/html") || essence.eq_ignore_ascii_case(b"application/xhtml+xml") {
-        return Ok(run(sub).await.map_or(Content::None, Content::Html));
+        return Ok(Box::pin(run(sub)).await.map_or(Content::None, Content::Html));
     }
     let is_text = kind.get(..5).is_some_and(|start| start.eq_ignore_ascii_case(b"text/"));
     let is_text = is_text && !source::is_hidden(&sub);

@@ -11,7 +11,7 @@ use bytes::Bytes;
 use hostler_ssi::{Output, Page};
 use std::future::Future;
 use std::ops::Range;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
@@ -116,7 +116,7 @@ enum Expanding {
 async fn advance(mut work: Box<Work>) -> (Box<Work>, Progress) {
     let Work { expansion, request, sink } = &mut *work;
     let (thread, budget) = (request.thread.clone(), request.budget.clone());
-    let progress = budget::within(&thread, &budget, expansion.advance(request, sink)).await;
+    let progress = budget::within(&thread, &budget, pin!(expansion.advance(request, sink))).await;
     (work, progress)
 }
 

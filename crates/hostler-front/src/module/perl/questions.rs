@@ -160,7 +160,7 @@ pub(super) fn run_anew(line: &Rc<Line>, request: &Request, target: &[u8]) -> Ask
     let target = absolute(request, target, false);
     Box::pin(async move {
         let (request, phase) = walk::look_up(&parent, &target).await;
-        ran(Sub::of(request, phase).await, None).await
+        Box::pin(ran(Sub::of(request, phase).await, None)).await
     })
 }
 

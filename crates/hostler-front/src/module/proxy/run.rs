@@ -61,7 +61,7 @@ pub(super) async fn handle(request: &mut Request) -> Result<Body, Halt> {
     loop {
         let to = choose(request, &whose, &aim, &mut balanced).await?;
         if to.url.is_program() {
-            let missed = match programs::answer(request, &to, &mut read).await {
+            let missed = match Box::pin(programs::answer(request, &to, &mut read)).await {
                 Ok(body) => return Ok(body),
                 Err(talk::NoAnswer::Halt(halt)) => return Err(halt),
                 Err(missed) => missed,

@@ -54,7 +54,8 @@ pub(crate) enum Redirects {
     Cgi,
 }
 
-type Conversation<P> = Program<P, ClientBody, ErrorLines>;
+/// By a pointer: it goes through several functions, each of whose futures would else have room for it.
+type Conversation<P> = Box<Program<P, ClientBody, ErrorLines>>;
 
 /// Why a program has given no answer.
 pub(crate) enum NoAnswer {
@@ -163,7 +164,7 @@ struct Again<P: Variables> {
 impl<P: Variables> Again<P> {
     async fn begin(self, request: &Request, module: &'static str) -> Result<Conversation<P>, Error> {
         let exchange = self.pool.begin(self.work).await?;
-        Ok(Program::new(exchange, None, ErrorLines { request: request.for_log(), module }))
+        Ok(Box::new(Program::new(exchange, None, ErrorLines { request: request.for_log(), module })))
     }
 }
 
@@ -211,7 +212,7 @@ async fn begin<P: Variables>(
     let exchange = pool.begin(work).await?;
     let rest = client.take().filter(|_| has_rest);
     let program = Program::new(exchange, rest, ErrorLines { request: request.for_log(), module });
-    Ok((program, again))
+    Ok((Box::new(program), again))
 }
 
 /// How long the request's own body is, which is known by now.
