@@ -74,8 +74,8 @@ pub struct Engine {
     pub program: fn(&Server) -> &'static str,
     /// The language, for sentences: `Perl`.
     pub language: &'static str,
-    /// What a generation is called, for sentences: `mod_perl 2`.
-    pub title: fn(generation: u8) -> String,
+    /// What runs a virtual host's programs, for sentences: `mod_perl 2`, `PHP 8.2`.
+    pub title: fn(&Server) -> String,
     /// The module's name in logs.
     pub log: &'static str,
     /// What tells apart pools of one site that can't be one process, as generations of an API: any number.

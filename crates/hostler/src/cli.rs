@@ -36,7 +36,8 @@ Examples:
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Serve a directory without a configuration (pages, .shtml, .cgi, .pl and .psgi just work), or a PSGI, WSGI or ASGI application.
+    /// Serve a directory without a configuration (pages, .shtml, .cgi, .pl, .psgi and .php just work), or an application: PSGI, WSGI,
+    /// ASGI, or an archive of servlets.
     #[command(after_help = SERVE_EXAMPLES)]
     Serve(Serve),
     /// Serve a configuration, in the foreground, until SIGTERM.
@@ -47,11 +48,13 @@ pub(crate) enum Command {
     #[command(after_help = CHECK_EXAMPLES)]
     Check(Check),
     /// List virtual hosts with their addresses, users and document roots, and the pools of warm workers.
+    #[command(after_help = SITES_EXAMPLES)]
     Sites(Run),
     /// Show which file and line decide what for a URL.
     #[command(after_help = EXPLAIN_EXAMPLES)]
     Explain(Explain),
     /// Check the configuration, then have the running server serve it; no request fails.
+    #[command(after_help = RELOAD_EXAMPLES)]
     Reload(Reload),
     /// Stop the running server.
     #[command(after_help = STOP_EXAMPLES)]
@@ -87,6 +90,8 @@ Examples:
   hostler serve                          this directory on http://127.0.0.1:8080/
   hostler serve site --listen 0.0.0.0:80
   hostler serve app.psgi                 a PSGI application, for all URLs
+  hostler serve shop.web:app             one in Python: a module, and the name in it
+  hostler serve shop.war                 an archive of servlets
 
 Programs (.cgi, .pl) must be executable (chmod +x) and are run as you; started by root, everything runs as
 the directory's owner.";
@@ -109,6 +114,18 @@ const EXPLAIN_EXAMPLES: &str = "\
 Examples:
   hostler explain -f httpd.conf /cgi-bin/test.pl/info
   hostler explain -f httpd.conf http://www.example.org:8080/~joe/index.shtml";
+
+const SITES_EXAMPLES: &str = "\
+Examples:
+  hostler sites -f httpd.conf
+  hostler sites -f /etc/apache2/apache2.conf      whose would Apache's sites be here?";
+
+const RELOAD_EXAMPLES: &str = "\
+Examples:
+  hostler reload -f httpd.conf                serve the file as it is now; a mistake in it leaves the old one serving
+  hostler reload -f httpd.conf --wait 120     for sites that load much before they serve
+
+Exit status: 0 the new configuration serves, 1 the old one still does, and why.";
 
 const STOP_EXAMPLES: &str = "\
 Examples:

@@ -60,7 +60,11 @@ fn pool_row(pool: &Pool, users: &[&Server], roles: &Roles) -> [String; 5] {
     let names: Vec<String> = users.iter().map(|server| host(server)).collect();
     [
         site.to_string(),
-        format!("{} ({})", pool.key.engine.name, (pool.key.engine.title)(pool.key.generation)),
+        format!(
+            "{} ({})",
+            pool.key.engine.name,
+            users.first().map_or_else(String::new, |server| (pool.key.engine.title)(server))
+        ),
         format!("{} to {}", settings.start.max(settings.min_spare), settings.max_workers),
         format!("{} for {} s", settings.queue_length, settings.queue_timeout),
         names.join(","),

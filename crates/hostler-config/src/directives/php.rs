@@ -238,6 +238,15 @@ impl Server {
     pub fn program(&self) -> &'static str {
         version::program(installed(), self.version.as_deref())
     }
+
+    /// What runs its programs, with the version where that is known: `PHP 8.2`.
+    #[must_use]
+    pub fn title(&self) -> String {
+        let program = self.program();
+        let known = installed().iter().find(|version| version.program == program);
+        let number = known.map(|version| &*version.number).or(self.version.as_deref());
+        number.map_or_else(|| "PHP".to_owned(), |number| format!("PHP {number}"))
+    }
 }
 
 impl Merge for Server {

@@ -109,7 +109,7 @@ fn print_server(config: &Config, choice: &host::Choice<'_>) {
     choice.notes.iter().for_each(|note| println!("           {note}"));
     println!("user       {}", user(config, server));
     for engine in technique::engines().iter().filter(|engine| uses(server, engine)) {
-        let runtime = (engine.title)((engine.generation)(server));
+        let runtime = (engine.title)(server);
         println!("programs   for {runtime}, {}", workers(server));
     }
 }

@@ -18,7 +18,7 @@ pub static ENGINE: Engine = Engine {
     name: "perl",
     program: |_| "perl",
     language: "Perl",
-    title: |generation| format!("mod_perl {generation}"),
+    title: |server| format!("mod_perl {}", perl::generation(server)),
     log: LOG,
     generation: perl::generation,
     stands_alone: |main, own| {

@@ -17,7 +17,7 @@ pub static ENGINE: Engine = Engine {
     name: php::ENGINE,
     program: |server| server.conf.php.program(),
     language: "PHP",
-    title: |_| "PHP".to_owned(),
+    title: |server| server.conf.php.title(),
     log: LOG,
     generation: |_| 0,
     stands_alone: |main, own| own.id != 0 && setup::differs(main, own),
