@@ -60,6 +60,8 @@ pub struct Server {
     pub uri: Option<UriForm>,
     /// `JkOptions RejectUnsafeURI`
     pub rejects_unsafe: Option<bool>,
+    /// `JkOptions DisableReuse`: connections to containers are not kept.
+    pub disables_reuse: Option<bool>,
     /// `JkOptions ForwardLocalAddress`
     pub local_address: Option<bool>,
     /// `JkExtractSSL`; unset means On.
@@ -94,6 +96,7 @@ impl Merge for Server {
             copies_all: self.copies_all || other.copies_all,
             uri: over(&self.uri, &other.uri),
             rejects_unsafe: over(&self.rejects_unsafe, &other.rejects_unsafe),
+            disables_reuse: over(&self.disables_reuse, &other.disables_reuse),
             local_address: over(&self.local_address, &other.local_address),
             extract_ssl: over(&self.extract_ssl, &other.extract_ssl),
             variables,

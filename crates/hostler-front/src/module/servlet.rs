@@ -163,6 +163,7 @@ async fn handle(request: &mut Request) -> Result<Body, Halt> {
         packet: USUAL,
         timeout: None,
         as_jk: AsJk::default(),
+        is_last: false,
     };
     let body = container::respond(request, pool, told, LOG).await?;
     overridden(request).map_or(Ok(body), Err)

@@ -38,19 +38,21 @@ pub struct Ask {
     pub packet: usize,
     /// It is no request, but the question whether the container is there ([`hostler_ajp::cping`]).
     pub is_ping: bool,
+    /// No other request follows on the connection.
+    pub is_last: bool,
 }
 
 impl Ask {
     /// For [`ping`].
     #[must_use]
     pub const fn whether_it_is_there() -> Self {
-        Self { body: BodyAnnouncement::Nothing, packet: USUAL, is_ping: true }
+        Self { body: BodyAnnouncement::Nothing, packet: USUAL, is_ping: true, is_last: false }
     }
 
     /// For packets of the usual length.
     #[must_use]
     pub const fn usual(body: BodyAnnouncement) -> Self {
-        Self { body, packet: USUAL, is_ping: false }
+        Self { body, packet: USUAL, is_ping: false, is_last: false }
     }
 }
 
@@ -68,6 +70,8 @@ pub struct Talk {
     most: usize,
     /// The answer to the question whether the container is there is all that is waited for; whether it has come.
     ping: Option<bool>,
+    /// The connection ends with the answer.
+    is_last: bool,
 }
 
 /// The question whether the container is there, for [`stream::Work::head`].
@@ -119,6 +123,7 @@ impl Protocol for Ajp {
             whole: ask.body == BodyAnnouncement::Nothing,
             most,
             ping: ask.is_ping.then_some(false),
+            is_last: ask.is_last,
         }
     }
 
@@ -183,7 +188,8 @@ impl Protocol for Ajp {
 
     fn is_over(talk: &Talk) -> bool {
         // A container that still waits for a piece would take the next request for it.
-        talk.ping.unwrap_or_else(|| talk.answer.is_over() && talk.wanted.is_none())
+        let may_go_on = || talk.answer.is_over() && talk.wanted.is_none() && !talk.is_last;
+        talk.ping.unwrap_or_else(may_go_on)
     }
 
     fn closed(_: &mut Talk) -> Result<EventOf<Self>, CutOff> {

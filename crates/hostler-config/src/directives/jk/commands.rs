@@ -257,13 +257,7 @@ fn option(command: &mut Command<'_>, args: &Args) -> Result<(), String> {
         return Ok(());
     }
     match &*name {
-        "disablereuse" if is_set => {
-            command.warn_once(
-                "jk reuse",
-                "DisableReuse has no effect: connections to containers are kept for a minute",
-            );
-        }
-        "disablereuse" => {}
+        "disablereuse" => jk.disables_reuse = Some(is_set),
         "rejectunsafeuri" => jk.rejects_unsafe = Some(is_set),
         "forwardlocaladdress" => jk.local_address = Some(is_set),
         // Pieces are never held back, and the size of a key is always told.

@@ -27,6 +27,7 @@ use hostler_ajp::{Attribute, LONGEST, USUAL};
 use hostler_config::directives::proxy::url::Url;
 use hostler_gateway::backend::ajp::Ajp;
 use hostler_gateway::backend::stream::Keep;
+use hostler_gateway::pool::Settings;
 use hostler_gateway::upstream::{States, Usage};
 use hostler_gateway::{Error, Kind};
 use std::sync::Arc;
@@ -72,7 +73,7 @@ async fn attempt(
     let target = Arc::new(Target {
         address: address(&to.url),
         connect_timeout: to.parameters.connect_timeout.unwrap_or(timeout),
-        settings: proxy_fcgi::connections(request, to.parameters.max.unwrap_or(proxy_fcgi::MOST)),
+        settings: connections(request, to),
     });
     let end = match mounted(request) {
         // It is without the query, and may have what looks like one.
@@ -105,6 +106,15 @@ async fn attempt(
         Body::Stream(stream) => Body::Stream(Box::new(BusyBody { stream, usage })),
         whole => whole,
     })
+}
+
+/// How many connections there may be, and how long idle ones are kept.
+fn connections(request: &Request, to: &Destination) -> Settings {
+    let parameters = &to.parameters;
+    let mut settings = proxy_fcgi::connections(request, parameters.max.unwrap_or(proxy_fcgi::MOST));
+    settings.idle = parameters.ttl.unwrap_or(settings.idle);
+    settings.max_spare = parameters.soft_max.map_or(settings.max_spare, |most| most.min(settings.max_spare));
+    settings
 }
 
 /// An answer's body on its way: as long as it is, the server counts as busy.
@@ -237,7 +247,9 @@ async fn contain(
         };
     }
     let packet = packet(to.parameters.io_buffer.or(server.conf.proxy.io_buffer));
-    let told = Told { path, server_name: None, attributes, packet, timeout: Some(timeout), as_jk };
+    let is_last = to.parameters.reuse == Some(false)
+        || (mounted(request).is_some() && server.conf.jk.disables_reuse == Some(true));
+    let told = Told { path, server_name: None, attributes, packet, timeout: Some(timeout), as_jk, is_last };
     let answered = container::attempt(request, pool, told, LOG).await?;
     let body = answered.map_err(|error| {
         let status = error.status();

@@ -111,6 +111,7 @@ async fn begin(
         packet: USUAL,
         timeout: None,
         as_jk: AsJk::default(),
+        is_last: false,
     };
     let head = container::ask(request, pool, &told).await?;
     let path = socket(&head, machine).map_err(|why| Error::because(Kind::NotConnected, why))?;

@@ -24,6 +24,8 @@ pub(crate) struct Told<'a> {
     pub(crate) timeout: Option<Duration>,
     /// What mod_jk does otherwise than mod_proxy_ajp.
     pub(crate) as_jk: AsJk,
+    /// The connection is closed behind the answer.
+    pub(crate) is_last: bool,
 }
 
 /// What mod_jk does otherwise than mod_proxy_ajp.
@@ -98,7 +100,10 @@ pub(crate) fn encode(request: &Request, told: &Told<'_>) -> Result<(Bytes, Ask),
         headers: &headers,
         attributes: &attributes,
     };
-    Ok((ajp::head(&forward, told.packet)?, Ask { body: announced, packet: told.packet, is_ping: false }))
+    Ok((
+        ajp::head(&forward, told.packet)?,
+        Ask { body: announced, packet: told.packet, is_ping: false, is_last: told.is_last },
+    ))
 }
 
 /// Whether there is a body to send: one whose length is told to be zero is none.

@@ -220,6 +220,19 @@ fn a_connection_serves_one_request_after_another() {
 }
 
 #[test]
+fn nothing_follows_a_request_that_is_to_be_the_last() {
+    run(async |container, pool| {
+        for connections in 1..=3 {
+            let mut last = work("/", BodyAnnouncement::Nothing);
+            last.ask.is_last = true;
+            let exchange = pool.begin(last).await.unwrap();
+            assert_eq!(finish(exchange).await.unwrap(), "200 hello");
+            assert_eq!(container.connections.load(Relaxed), connections);
+        }
+    });
+}
+
+#[test]
 fn a_body_goes_as_it_is_asked_for() {
     run(async |container, pool| {
         let large = vec![b'x'; 300_000];
