@@ -134,6 +134,18 @@ pub fn normalise(path: &[u8], merge_slashes: bool, slashes: EncodedSlashes) -> R
     if slashes == EncodedSlashes::On { remove_dots(&decoded, merge_slashes) } else { Ok(decoded) }
 }
 
+/// The normalised path with its escapes, but for those of what needs none (RFC 3986 §6.2.2): dot segments removed, slashes
+/// merged if `merge_slashes`.
+///
+/// # Errors
+/// As [`normalise`].
+pub fn encoded(path: &[u8], merge_slashes: bool) -> Result<Vec<u8>, UriError> {
+    if path == b"*" {
+        return Ok(path.to_vec());
+    }
+    remove_dots(&decode_unreserved(path)?, merge_slashes)
+}
+
 fn decode_unreserved(path: &[u8]) -> Result<Cow<'_, [u8]>, UriError> {
     if !path.contains(&b'%') {
         return Ok(Cow::Borrowed(path));

@@ -6,6 +6,7 @@
 
 pub mod checks;
 mod commands;
+mod containers;
 pub mod parameters;
 pub mod pass;
 pub mod reverse;
@@ -112,6 +113,8 @@ impl Merge for Dir {
 pub struct Server {
     /// `ProxyPass` and `ProxyPassMatch` outside of sections; the first that matches counts.
     pub passes: Vec<Arc<Pass>>,
+    /// A `ProxyPass` of the server's or of a Location's compares paths before they are decoded (`mapping=`).
+    pub maps_encoded: bool,
     /// The servers that lines name, but for the members of balancers.
     pub workers: Vec<Arc<Worker>>,
     /// `balancer://`.
@@ -153,11 +156,12 @@ impl Merge for Server {
         let balancers = if inherit_balancers == Some(false) {
             other.balancers.clone()
         } else {
-            joined(&self.balancers, &other.balancers)
+            workers::said_over(&self.balancers, &other.balancers)
         };
         Self {
             passes,
-            workers: joined(&self.workers, &other.workers),
+            maps_encoded: self.maps_encoded || other.maps_encoded,
+            workers: workers::said_over(&self.workers, &other.workers),
             balancers,
             conditions: joined(&self.conditions, &other.conditions),
             templates: joined(&self.templates, &other.templates),

@@ -5,6 +5,8 @@
 pub(crate) enum Phase {
     /// Of the URL nothing is known but its text (`post_read_request`).
     PostRead,
+    /// The URL's path still has its escapes (`pre_translate_name`). Asked only where a hook here has something to say.
+    PreTranslate,
     /// From the URL to a file name (`translate_name`).
     Translate,
     /// From the file name to what stands there, and its configuration (`map_to_storage`).
@@ -30,8 +32,9 @@ pub(crate) enum Phase {
 }
 
 impl Phase {
-    pub(crate) const ALL: [Self; 12] = [
+    pub(crate) const ALL: [Self; 13] = [
         Self::PostRead,
+        Self::PreTranslate,
         Self::Translate,
         Self::MapToStorage,
         Self::PostPerDirConfig,
@@ -47,6 +50,14 @@ impl Phase {
 
     /// Whether the first hook that says OK ends the phase (`RUN_FIRST`); in the others all are run (`RUN_ALL`).
     pub(crate) const fn ends_with_ok(self) -> bool {
-        matches!(self, Self::Translate | Self::MapToStorage | Self::AccessEx | Self::Authn | Self::Authz)
+        matches!(
+            self,
+            Self::PreTranslate
+                | Self::Translate
+                | Self::MapToStorage
+                | Self::AccessEx
+                | Self::Authn
+                | Self::Authz
+        )
     }
 }

@@ -8,7 +8,7 @@ use crate::io::body::Body;
 use crate::limits::budget;
 use crate::log::{self, Severity};
 use crate::request::expr_host::Walk;
-use crate::request::flow::{Continue, Halt};
+use crate::request::flow::{Continue, Flow, Halt};
 use crate::request::{Found, Request};
 use bytes::Bytes;
 use hostler_config::directives::core;
@@ -44,7 +44,9 @@ pub(crate) async fn prepare(request: &mut Request) -> Continue {
         request.resource.dir = request.server.defaults.clone();
     }
     run(Phase::PostRead, request).await?;
-    decode(request)?;
+    if !before_decoding(request).await? {
+        decode(request)?;
+    }
     // A throw-away look: translation may depend on what applies to the URL.
     sections::of_url(request).await?;
     run(Phase::Translate, request).await?;
@@ -70,6 +72,24 @@ pub(crate) async fn go_on(request: &mut Request, from: Phase) -> Continue {
     }
     run(Phase::Fixup, request).await?;
     budget::check(request)
+}
+
+/// Lets modules translate the path while it has its escapes; whether one has: then it keeps them.
+async fn before_decoding(request: &mut Request) -> Result<bool, Halt> {
+    if !plan().decides(Phase::PreTranslate, request) {
+        return Ok(false);
+    }
+    let merge = request.server.conf.core.merge_slashes.unwrap_or(true);
+    let encoded = uri::encoded(&request.target.uri, merge).map_err(|error| Halt::Status(error.status()))?;
+    let as_sent = std::mem::replace(&mut request.target.uri, encoded);
+    request.resource.dir = request.server.defaults.clone();
+    sections::of_url(request).await?;
+    let is_translated = run(Phase::PreTranslate, request).await? == Flow::Ok;
+    if !is_translated {
+        request.target.uri = as_sent;
+    }
+    request.resource.dir = request.server.defaults.clone();
+    Ok(is_translated)
 }
 
 /// The path as it is meant, with what applies to every request of the virtual host.

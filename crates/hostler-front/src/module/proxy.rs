@@ -39,7 +39,7 @@ use crate::request::{Found, Request};
 use bytes::Bytes;
 use hostler_config::directives::jk::mounts::Rule;
 use hostler_config::directives::proxy::Balancer;
-use hostler_config::directives::proxy::pass::{Asked, Verdict};
+use hostler_config::directives::proxy::pass::{Asked, Form, Mapping, Verdict};
 use hostler_config::directives::proxy::url::Url;
 use hostler_config::{Pattern, Section};
 use hostler_expr::{GlobMode, RegexError, glob_matches};
@@ -49,11 +49,21 @@ use std::sync::Arc;
 pub(crate) static MODULE: Module = Module {
     hooks: &[
         Hook {
+            phase: Phase::PreTranslate,
+            after: &[],
+            before: &[],
+            when: |request| request.server.conf.proxy.maps_encoded,
+            effect: Effect::Decides,
+            run: Run::Now(|request| translate_by(request, |mapping| mapping != Mapping::Decoded)),
+        },
+        Hook {
             phase: Phase::Translate,
             after: &["rewrite"],
             before: &["alias"],
             when: |request| {
-                !request.server.conf.proxy.passes.is_empty() || request.resource.dir.proxy.pass.is_some()
+                !request.server.conf.proxy.passes.is_empty()
+                    || request.resource.dir.proxy.pass.is_some()
+                    || is_proxied(request)
             },
             effect: Effect::Decides,
             run: Run::Now(translate),
@@ -103,8 +113,8 @@ const PREFIX: &[u8] = b"proxy:";
 /// A request is another server's.
 #[derive(Clone, Debug, Default)]
 struct Proxied {
-    /// The path, and the query with it, is as the client sent it (`nocanon`).
-    raw: bool,
+    /// The form of the path, as sent with `nocanon`.
+    form: Form,
     /// A worker of mod_jk's answers.
     mounted: Option<Arc<Mounted>>,
 }
@@ -129,7 +139,7 @@ impl State for Proxied {
 
     fn holds(&self) -> bool {
         // As it came it may have a query.
-        !self.raw
+        self.form != Form::AsSent
     }
 }
 
@@ -137,8 +147,16 @@ fn is_proxied(request: &Request) -> bool {
     request.slots.find::<Proxied>().is_some()
 }
 
-/// `ProxyPass` and its kin: the Location's, else the first of the server's that has something to say.
+/// `ProxyPass` and its kin, but for those that have been asked before the path was decoded.
 fn translate(request: &mut Request) -> Outcome {
+    if is_proxied(request) {
+        return Ok(Flow::Ok);
+    }
+    translate_by(request, |mapping| mapping == Mapping::Decoded)
+}
+
+/// `ProxyPass` and its kin: the Location's, else the first of the server's that has something to say.
+fn translate_by(request: &mut Request, is_asked: fn(Mapping) -> bool) -> Outcome {
     if request.target.uri.first() != Some(&b'/') {
         return Ok(Flow::Declined);
     }
@@ -152,14 +170,17 @@ fn translate(request: &mut Request) -> Outcome {
     let asked = Asked { path: &request.target.uri, raw: &raw, variable: &variable };
     let passes = dir.proxy.pass.iter().chain(&server.conf.proxy.passes);
     let mut found = Verdict::No;
-    for pass in passes {
+    for pass in passes.filter(|pass| is_asked(pass.mapping)) {
         found = pass.apply(&dir.proxy, asked).map_err(|error| gave_up(request, &error))?;
         if found != Verdict::No {
             break;
         }
     }
-    let Verdict::To { url, raw, .. } = found else { return Ok(Flow::Declined) };
-    begin(request, &url, Proxied { raw, mounted: None });
+    let Verdict::To { url, form, path, .. } = found else { return Ok(Flow::Declined) };
+    begin(request, &url, Proxied { form, mounted: None });
+    if let Some(path) = path {
+        request.target.uri = path;
+    }
     Ok(Flow::Ok)
 }
 
@@ -172,13 +193,19 @@ fn gave_up(request: &Request, error: &RegexError) -> Halt {
 pub(crate) fn aim(request: &mut Request, url: &[u8], raw: bool) {
     request.resource.path_info.clear();
     request.resource.found = Found::Nothing;
-    begin(request, url, Proxied { raw, mounted: None });
+    let form = if raw { Form::AsSent } else { Form::Decoded };
+    begin(request, url, Proxied { form, mounted: None });
+}
+
+/// What rules are applied to, where a `ProxyPass` has been asked before the path was decoded: the URL that it has led to.
+pub(crate) fn led_to(request: &Request) -> Option<Vec<u8>> {
+    is_proxied(request).then(|| request.resource.filename.clone())
 }
 
 /// A worker of mod_jk's answers for this path, which is told as it is.
 pub(crate) fn mount(request: &mut Request, path: &[u8], mounted: Mounted) {
     let url = [b"balancer://jk", path].concat();
-    begin(request, &url, Proxied { raw: true, mounted: Some(Arc::new(mounted)) });
+    begin(request, &url, Proxied { form: Form::AsSent, mounted: Some(Arc::new(mounted)) });
 }
 
 /// What mod_jk's words say of the request.

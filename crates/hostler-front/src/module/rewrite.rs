@@ -122,11 +122,15 @@ async fn translate(request: &mut Request) -> Result<bool, Halt> {
         view::trace(request, 8, None, &[b"Declining, no further rewriting due to END flag"]);
         return Ok(false);
     }
-    request.resource.filename = request.target.uri.clone();
+    let led_to = proxy::led_to(request);
+    request.resource.filename = led_to.clone().unwrap_or_else(|| request.target.uri.clone());
     let translated = server_rules(request, context).await?;
     let filename = std::mem::take(&mut request.resource.filename);
     match translated {
-        Translation::Declined => Ok(false),
+        Translation::Declined => {
+            request.resource.filename = led_to.unwrap_or_default();
+            Ok(false)
+        }
         Translation::PassThrough(path) => {
             request.target.uri = path;
             Ok(false)

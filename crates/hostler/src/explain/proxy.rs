@@ -3,7 +3,8 @@
 use super::steps;
 use super::url::Url;
 use hostler_config::Server;
-use hostler_config::directives::proxy::pass::{Asked, Verdict};
+use hostler_config::directives::proxy::Pass;
+use hostler_config::directives::proxy::pass::{Asked, Mapping, Verdict};
 use hostler_rewrite::Translation;
 
 /// Who answers, where `ProxyPass` or its kin says that another server does.
@@ -14,7 +15,11 @@ pub(super) fn answer(server: &Server, rewritten: Option<&Translation>, url: &Url
     }
     let dir = steps::with_locations(server, &url.path).ok()?;
     let asked = Asked { path: url.path.as_bytes(), raw: url.path.as_bytes(), variable: &|_| None };
-    for pass in dir.proxy.pass.iter().chain(&server.conf.proxy.passes) {
+    // Those that compare undecoded paths come first.
+    let passes = || dir.proxy.pass.iter().chain(&server.conf.proxy.passes);
+    let is_early = |pass: &Pass| pass.mapping != Mapping::Decoded;
+    let early = passes().filter(|pass| is_early(pass));
+    for pass in early.chain(passes().filter(|pass| !is_early(pass))) {
         match pass.apply(&dir.proxy, asked) {
             Ok(Verdict::No) => {}
             Ok(Verdict::Never) => return None,

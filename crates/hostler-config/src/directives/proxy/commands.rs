@@ -2,6 +2,7 @@
 
 use super::checks::Check;
 use super::parameters::buffer;
+use super::pass::Mapping;
 use super::section::{open, say, warn_of_ping};
 use super::url::Url;
 use super::{BadHeader, ErrorOverride, Pass, Reverse, StatusLine, Via};
@@ -38,14 +39,14 @@ pub(super) static DIRECTIVES: &[Directive] = &[
     config(Directive::new(
         "ProxyPass",
         Arity::RawArgs,
-        "URL-path !|URL [name=value ...] [nocanon] [interpolate] [noquery] (in <Location>: without URL-path)",
+        "URL-path !|URL [name=value ...] [nocanon] [interpolate] [noquery] [mapping=encoded|servlet] (in <Location>: without URL-path)",
         "Which URLs another server answers for",
         |command, args| pass(command, args, false),
     )),
     config(Directive::new(
         "ProxyPassMatch",
         Arity::RawArgs,
-        "regex !|URL (with $1 ... $9) [name=value ...] [nocanon] [interpolate] [noquery] (in <Location>: without regex)",
+        "regex !|URL (with $1 ... $9) [name=value ...] [nocanon] [interpolate] [noquery] [mapping=encoded] (in <Location>: without regex)",
         "Which URLs another server answers for, by pattern",
         |command, args| pass(command, args, true),
     )),
@@ -345,9 +346,11 @@ fn pass(command: &mut Command<'_>, args: &Args, is_regex: bool) -> Result<(), St
     let (flags, parameters): (Vec<_>, Vec<_>) =
         words.partition(|word| FLAGS.contains(&word.to_ascii_lowercase().as_str()));
     let has = |flag: &str| flags.iter().any(|word| word.eq_ignore_ascii_case(flag));
-    if let Some(mapping) = parameters.iter().find(|word| word.to_ascii_lowercase().starts_with("mapping=")) {
-        return Err(format!("{mapping} is not possible: paths are decoded before they are compared"));
-    }
+    let (mappings, parameters): (Vec<_>, Vec<_>) =
+        parameters.into_iter().partition(|word| word.to_ascii_lowercase().starts_with("mapping="));
+    let words = [("encoded", Mapping::Encoded), ("servlet", Mapping::Servlet)];
+    let mappings = mappings.iter().map(|word| choice(&word["mapping=".len()..], &words));
+    let mapping = mappings.collect::<Result<Vec<_>, _>>()?.into_iter().max().unwrap_or_default();
     let regex = if is_regex { Some(command.regex(&prefix, false)?) } else { None };
     let pass = Pass {
         prefix: prefix.into(),
@@ -355,8 +358,10 @@ fn pass(command: &mut Command<'_>, args: &Args, is_regex: bool) -> Result<(), St
         raw: has("nocanon"),
         interpolate: has("interpolate"),
         no_query: has("noquery"),
+        mapping,
         regex,
     };
+    command.server.proxy.maps_encoded |= mapping != Mapping::Decoded;
     if target != "!" {
         name_server(command, &pass, &parameters)?;
     } else if let Some(word) = parameters.first() {

@@ -181,6 +181,25 @@ impl Parameters {
     }
 }
 
+/// Each field of the first where it is set, else the second's.
+macro_rules! over {
+    ($own:ident, $main:ident, $($field:ident),+; $($rest:tt)*) => {
+        Self { $($field: $own.$field.clone().or_else(|| $main.$field.clone()),)+ $($rest)* }
+    };
+}
+
+impl Parameters {
+    /// What these say, and for the rest what `main` says.
+    #[must_use]
+    pub fn over(&self, main: &Self) -> Self {
+        let check = if self.check == Check::default() { &main.check } else { &self.check };
+        over!(self, main,
+            load_factor, route, redirect, states, retry, timeout, connect_timeout, keep_alive, reuse, ping, acquire,
+            set, min, max, soft_max, ttl, address_ttl, field_size, receive_buffer, io_buffer, secret, upgrade;
+            check: check.clone())
+    }
+}
+
 /// How a balancer chooses among those of its members that can take a request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Method {
@@ -245,6 +264,16 @@ impl BalancerParameters {
             _ => return Ok(false),
         }
         Ok(true)
+    }
+}
+
+impl BalancerParameters {
+    /// What these say, and for the rest what `main` says.
+    #[must_use]
+    pub fn over(&self, main: &Self) -> Self {
+        over!(self, main,
+            sticky, separator, no_failover, timeout, max_attempts, method, semicolon, fail_on_status, fail_on_timeout,
+            force_recovery;)
     }
 }
 

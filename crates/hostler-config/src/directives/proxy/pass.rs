@@ -1,6 +1,7 @@
 //! Which URLs another server answers for, and what they are called there (`ap_proxy_trans_match`).
 
 use super::Dir;
+use super::containers::behind;
 use crate::directives::alias::{prefix_length, substitute};
 use hostler_expr::{Captures, Regex, RegexError};
 
@@ -19,12 +20,26 @@ pub struct Pass {
     pub interpolate: bool,
     /// `noquery`: the query stays here.
     pub no_query: bool,
+    /// `mapping=`
+    pub mapping: Mapping,
+}
+
+/// What of a path is compared (`mapping=`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Mapping {
+    /// The decoded path.
+    #[default]
+    Decoded,
+    /// The path with its escapes, which is handed on with them.
+    Encoded,
+    /// The same, as a servlet container takes it: without parameters.
+    Servlet,
 }
 
 /// A URL, as far as `ProxyPass` looks at it.
 #[derive(Clone, Copy)]
 pub struct Asked<'a> {
-    /// The decoded path.
+    /// The path: decoded, or not yet.
     pub path: &'a [u8],
     /// Path and query, as the client sent them.
     pub raw: &'a [u8],
@@ -47,13 +62,27 @@ pub enum Verdict {
     Never,
     /// Another server answers.
     To {
-        /// The URL there; its path is decoded, unless `raw`.
+        /// The URL there.
         url: Vec<u8>,
-        /// The path, and the query with it, is what the client sent.
-        raw: bool,
+        /// The form of its path.
+        form: Form,
         /// The query stays here.
         no_query: bool,
+        /// The request's path as the configuration has to see it from here on, where that is another one.
+        path: Option<Vec<u8>>,
     },
+}
+
+/// The form of a path that is another server's.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Form {
+    /// Without escapes: what needs some gets them.
+    #[default]
+    Decoded,
+    /// Normalised, with its escapes.
+    Encoded,
+    /// As the client sent it, and the query with it.
+    AsSent,
 }
 
 impl Pass {
@@ -67,15 +96,25 @@ impl Pass {
             if interpolates { interpolate(text, asked.variable) } else { text.as_bytes().to_vec() }
         };
         let target = text(&self.target);
-        let found = match &self.regex {
-            Some(regex) => self.by_regex(regex, &target, asked)?,
-            None => self.by_prefix(&text(&self.prefix), &target, asked),
+        let (found, path) = match &self.regex {
+            Some(regex) => (self.by_regex(regex, &target, asked)?, None),
+            None if self.mapping == Mapping::Servlet => {
+                let found = behind(asked.path, &text(&self.prefix));
+                let url = |at: usize| ([&target, &asked.path[at..]].concat(), false);
+                found.map_or((None, None), |(at, plain)| (Some(url(at)), Some(plain)))
+            }
+            None => (self.by_prefix(&text(&self.prefix), &target, asked), None),
         };
-        let Some((rest, raw)) = found else { return Ok(Verdict::No) };
+        let Some((url, is_raw)) = found else { return Ok(Verdict::No) };
         if target == b"!" {
             return Ok(Verdict::Never);
         }
-        Ok(Verdict::To { url: rest, raw, no_query: self.no_query })
+        let form = match (is_raw, self.mapping) {
+            (true, _) => Form::AsSent,
+            (false, Mapping::Decoded) => Form::Decoded,
+            (false, _) => Form::Encoded,
+        };
+        Ok(Verdict::To { url, form, no_query: self.no_query, path })
     }
 
     fn by_prefix(&self, prefix: &[u8], target: &[u8], asked: Asked<'_>) -> Option<(Vec<u8>, bool)> {

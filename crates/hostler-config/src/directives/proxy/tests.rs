@@ -108,7 +108,7 @@ fn what_cannot_be_carried_out_stops_the_start() {
         ("ProxyPass /a http://a/ retry=x", "retry"),
         ("ProxyPass /a http://a/ xyzzy=1", "no parameter xyzzy"),
         ("ProxyPass /a ! retry=1", "said of no server"),
-        ("ProxyPass /a http://a/ mapping=encoded", "mapping=encoded"),
+        ("ProxyPass /a http://a/ mapping=decoded", "decoded"),
         ("ProxyPass /a balancer://x lbmethod=heartbeat", "heartbeat"),
         ("ProxyPass /a balancer://x lbmethod=best", "lbmethod"),
         ("BalancerMember balancer://x http://a route=", "route"),
@@ -216,4 +216,28 @@ fn a_ping_that_nobody_would_understand_is_warned_of() {
         let found = config.warnings.iter().any(|warning| warning.message.contains("ping= has no effect"));
         assert_eq!(found, is_warned, "{line}");
     }
+}
+
+#[test]
+fn a_virtual_host_s_proxy_pass_leads_to_the_main_server_s_balancer() {
+    let config = config(
+        "<Proxy balancer://x>\nBalancerMember http://a\nBalancerMember http://b\nProxySet lbmethod=bybusyness\n</Proxy>\n\
+         <Proxy http://c/>\nProxySet timeout=5 retry=3\n</Proxy>\n\
+         <VirtualHost *>\nServerName one\nProxyPass / balancer://x/\nProxyPass /c http://c/\n</VirtualHost>\n\
+         <VirtualHost *>\nServerName two\nProxyPass / balancer://X/ stickysession=S\nProxyPass /c http://c/ retry=4\n</VirtualHost>",
+    );
+    let main = &config.main().conf.proxy;
+    let (one, two) = (&config.servers[1].conf.proxy, &config.servers[2].conf.proxy);
+    // The same one: what is known of its members is known in both.
+    assert!(Arc::ptr_eq(one.balancer("x").unwrap(), main.balancer("x").unwrap()));
+    let own = two.balancer("x").unwrap();
+    assert_eq!(own.members.len(), 2);
+    assert!(
+        own.parameters.sticky.is_some()
+            && own.parameters.method == main.balancer("x").unwrap().parameters.method
+    );
+    let url = Url::parse("http://c/").unwrap();
+    let of = |server: &Server| server.worker(&url, b"/").unwrap().parameters.clone();
+    assert_eq!(of(one), of(main));
+    assert_eq!((of(two).timeout, of(two).retry), (of(main).timeout, Some(Duration::from_secs(4))));
 }

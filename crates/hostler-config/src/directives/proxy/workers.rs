@@ -37,6 +37,54 @@ pub struct Balancer {
     pub origin: Origin,
 }
 
+/// What may be said of in the main server and in a virtual host.
+pub(super) trait Said: Sized {
+    /// Whether both are about the same.
+    fn is_about(&self, other: &Self) -> bool;
+
+    /// What the virtual host says over what the main server does; `None`: it says nothing of its own.
+    fn over(&self, main: &Self) -> Option<Self>;
+}
+
+impl Said for Worker {
+    fn is_about(&self, other: &Self) -> bool {
+        self.url == other.url
+    }
+
+    fn over(&self, main: &Self) -> Option<Self> {
+        let is_named_only = *self.parameters == Parameters::default();
+        let over = || Self { parameters: Arc::new(self.parameters.over(&main.parameters)), ..self.clone() };
+        (!is_named_only).then(over)
+    }
+}
+
+impl Said for Balancer {
+    fn is_about(&self, other: &Self) -> bool {
+        self.name == other.name
+    }
+
+    fn over(&self, main: &Self) -> Option<Self> {
+        let is_named_only = self.members.is_empty() && self.parameters == BalancerParameters::default();
+        let members = if self.members.is_empty() { &main.members } else { &self.members };
+        (!is_named_only).then(|| Self {
+            members: members.clone(),
+            parameters: self.parameters.over(&main.parameters),
+            ..self.clone()
+        })
+    }
+}
+
+/// What a virtual host says, put over what the main server does. What it only names, as `ProxyPass` does, stays the main
+/// server's: one that all virtual hosts share.
+pub(super) fn said_over<T: Said>(main: &[Arc<T>], host: &[Arc<T>]) -> Vec<Arc<T>> {
+    let others = main.iter().filter(|one| !host.iter().any(|own| own.is_about(one))).cloned();
+    let own = host.iter().map(|own| match main.iter().find(|one| one.is_about(own)) {
+        Some(one) => own.over(one).map_or_else(|| one.clone(), Arc::new),
+        None => own.clone(),
+    });
+    others.chain(own).collect()
+}
+
 /// A word `name=value`.
 pub(super) fn split(word: &str) -> Result<(String, &str), String> {
     let (name, value) = word

@@ -10,6 +10,7 @@ use crate::technique::websocket;
 use bytes::Bytes;
 use hostler_config::directives::core::EncodedSlashes;
 use hostler_config::directives::proxy::parameters::Parameters;
+use hostler_config::directives::proxy::pass::Form;
 use hostler_config::directives::proxy::url::Url;
 use hostler_config::directives::proxy::{Balancer as Said, pass};
 use hostler_gateway::upstream::{Balancer, Upstream, UpstreamSettings};
@@ -66,7 +67,7 @@ pub(super) fn aim(request: &Request) -> Result<Aim, Halt> {
     let url = Url::parse(base).map_err(|why| refused(request, 400, &why))?;
     // A name that a request has brought may be anything.
     url.check().map_err(|why| refused(request, 500, &why))?;
-    let mut sent = if proxied.raw {
+    let mut sent = if proxied.form != Form::Decoded {
         path.to_vec()
     } else {
         let slashes = request.server.conf.core.encoded_slashes == Some(EncodedSlashes::NoDecode);
@@ -77,7 +78,7 @@ pub(super) fn aim(request: &Request) -> Result<Aim, Halt> {
         sent.insert(0, b'/');
     }
     // Quirk(apache): noquery concerns FastCGI's variables, and no URL.
-    if let Some(args) = request.target.args.as_ref().filter(|_| !proxied.raw) {
+    if let Some(args) = request.target.args.as_ref().filter(|_| proxied.form != Form::AsSent) {
         sent.push(b'?');
         sent.extend_from_slice(args);
     }
