@@ -46,7 +46,7 @@ fn an_answer_that_is_known_already_closes_where_it_should() {
             }
         }
         let mut connection = server.connect();
-        for last in [false, false, true] {
+        for last in [false, false, false, true] {
             connection.send(format!("GET {target} HTTP/1.1\r\nHost: localhost\r\n\r\n"));
             let answer = connection.response();
             assert_eq!((answer.text(), answer.field("Connection")), ("said".into(), last.then_some("close")));

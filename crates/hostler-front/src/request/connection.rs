@@ -202,9 +202,9 @@ impl Peer {
         }
     }
 
-    /// Whether a further request may follow the one being answered.
+    /// Whether a further request may follow the one being answered. Quirk(apache): the limit is of those that follow the first.
     pub(crate) fn may_continue(&self) -> bool {
-        self.settings.keep_alive && self.settings.max_requests.is_none_or(|max| self.requests.get() + 1 < max)
+        self.settings.keep_alive && self.settings.max_requests.is_none_or(|max| self.requests.get() < max)
     }
 
     /// What is told about the connection with an answer, when it stays or not.
@@ -227,6 +227,6 @@ impl Peer {
 
     /// How many further requests may follow, for the Keep-Alive field.
     pub(crate) fn requests_left(&self) -> Option<u32> {
-        self.settings.max_requests.map(|max| max.saturating_sub(self.requests.get() + 1))
+        self.settings.max_requests.map(|max| max.saturating_sub(self.requests.get()))
     }
 }

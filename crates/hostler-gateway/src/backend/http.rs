@@ -10,8 +10,8 @@ use hostler_http1::framing::Framing;
 
 /// Pieces of a chunked body of so many bytes are handed on as they came; smaller ones are copied together.
 const LARGE: usize = 8 << 10;
-/// Interim answers (1xx) that may come before the answer.
-const MOST_INTERIM: u32 = 32;
+/// Interim answers (1xx) that may come before the answer, as many as Apache takes.
+const MOST_INTERIM: u32 = 9;
 
 /// How a request's body is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -227,8 +227,7 @@ impl Answer {
             Some(Framing::None | Framing::Length(0)) => State::Ends,
             Some(Framing::Length(length)) => State::Length(length),
             Some(Framing::Chunked) => {
-                let limits = hostler_http1::head::Limits { strict: false, ..Default::default() };
-                State::Chunked(Box::new(Decoder::with_trailer(limits)))
+                State::Chunked(Box::new(Decoder::with_trailer(hostler_http1::head::Limits::default())))
             }
         };
         Ok(Some(Event::Head(said)))
