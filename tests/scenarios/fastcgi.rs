@@ -421,8 +421,8 @@ fn words_of_mod_fastcgi_mean_the_same() {
         "FastCgiIpcDir /var/run/fastcgi\nFastCgiWrapper On\nFastCgiConfig -idle-timeout 20 -singleThreshold 1\n\
          FastCgiServer \"@ROOT@/htdocs/a.fcgi\" -processes 1 -initial-env A=b\n\
          FastCgiExternalServer \"@ROOT@/htdocs/there\" -socket @ROOT@/there.sock -idle-timeout 5\n\
-         <Directory \"@ROOT@/htdocs\">\nOptions +ExecCGI\nAddHandler fastcgi-script .fcgi\n\
-         <Files there>\nSetHandler fastcgi-script\n</Files>\n</Directory>\n\
+         ScriptAlias /by-alias \"@ROOT@/htdocs/a.fcgi\"\n\
+         Alias /outside/ \"@ROOT@/htdocs/there/\"\n\
          <Directory \"@ROOT@/htdocs/guarded\">\nFastCgiAccessChecker \"@ROOT@/bin/guard\"\n</Directory>",
     );
     let listener = UnixListener::bind(site.path("there.sock")).expect("a socket");
@@ -430,13 +430,15 @@ fn words_of_mod_fastcgi_mean_the_same() {
     let server = site.start();
     let (one, two) = (told(&server), told(&server));
     assert_eq!((one.0, one.1 + 1), two, "one process serves both");
+    let aliased = server.get("/by-alias/more").text();
+    assert!(aliased.starts_with(&format!("{} {} ", two.0, two.1 + 1)), "the same one: {aliased}");
     let said = thread::spawn(move || {
         let (mut stream, _) = listener.accept().expect("a connection");
         let page = b"Content-Type: text/plain\r\n\r\nthere";
         let head = [1, 6, 0, 1, 0, page.len() as u8, 0, 0];
         answer(&mut stream, &[&head[..], page, &[1, 3, 0, 1, 0, 8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]].concat());
     });
-    let there = server.get("/there");
+    let there = server.get("/outside/a/b");
     assert_eq!((there.status, &*there.text()), (200, "there"), "{}", server.error_log());
     said.join().expect("it was asked");
     assert_eq!(server.get("/guarded/a.txt").status, 401);

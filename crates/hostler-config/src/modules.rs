@@ -95,6 +95,7 @@ static MODULES: &[&Module] = &[
     &fcgid::MODULE,
     &fcgid::MOD_FASTCGI,
     &proxy_fcgi::SCGI,
+    &proxy_fcgi::AJP,
     &proxy_fcgi::UWSGI,
     &jk::MODULE,
 ];
@@ -149,7 +150,14 @@ type Entry = (&'static Module, &'static Directive);
 static BY_NAME: LazyLock<HashMap<String, Entry>> = LazyLock::new(|| {
     let all = known::modules().iter().copied().chain(all_modules());
     let all = all.flat_map(|module| module.directives.iter().map(move |directive| (module, directive)));
-    all.map(|(module, directive)| (directive.name.to_ascii_lowercase(), (module, directive))).collect()
+    let mut by_name: HashMap<String, Entry> =
+        all.map(|(module, directive)| (directive.name.to_ascii_lowercase(), (module, directive))).collect();
+    for (former, name) in fcgid::FORMER_NAMES {
+        if let Some(entry) = by_name.get(&name.to_ascii_lowercase()).copied() {
+            by_name.insert(former.to_ascii_lowercase(), entry);
+        }
+    }
+    by_name
 });
 
 /// The module and the entry of a directive.
@@ -223,6 +231,21 @@ mod tests {
     fn what_is_used_is_known() {
         let unknown: Vec<_> = USED.split_whitespace().filter(|name| find(name).is_none()).collect();
         assert!(unknown.is_empty(), "{unknown:?}");
+    }
+
+    #[test]
+    fn former_names_are_those_of_directives_that_are_there() {
+        for (former, name) in fcgid::FORMER_NAMES {
+            let (module, directive) = find(former).unwrap();
+            assert_eq!((module.name, directive.name), ("fcgid_module", *name));
+        }
+    }
+
+    #[test]
+    fn blocks_may_depend_on_modules_without_directives() {
+        for file in ["mod_proxy_ajp.c", "mod_proxy_http.c", "mod_proxy_uwsgi.c"] {
+            assert!(sources(&BTreeSet::new()).any(|source| source == file), "{file}");
+        }
     }
 
     #[test]

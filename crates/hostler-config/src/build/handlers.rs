@@ -11,6 +11,7 @@ const HANDLERS: &[&str] = &[
     "default-handler",
     "server-parsed",
     "server-status",
+    "balancer-manager",
     "hostler-metrics",
     "send-as-is",
     "form-login-handler",

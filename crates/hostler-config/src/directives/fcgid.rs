@@ -15,7 +15,7 @@ use crate::directives::core::values::number;
 use crate::{
     Action, Args, Arity, Command, Contexts, Directive, Effect, Merge, Module, Overrides, over, unset_part,
 };
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// The module.
@@ -186,6 +186,35 @@ static DIRECTIVES: &[Directive] = &[
     roles::authoritative!("FcgidAuthorizerAuthoritative", authorizer),
 ];
 
+/// What mod_fcgid called its directives before 2.3, which it still takes, and their names since.
+pub const FORMER_NAMES: &[(&str, &str)] = &[
+    ("BusyScanInterval", "FcgidBusyScanInterval"),
+    ("BusyTimeout", "FcgidBusyTimeout"),
+    ("DefaultInitEnv", "FcgidInitialEnv"),
+    ("DefaultMaxClassProcessCount", "FcgidMaxProcessesPerClass"),
+    ("DefaultMinClassProcessCount", "FcgidMinProcessesPerClass"),
+    ("ErrorScanInterval", "FcgidErrorScanInterval"),
+    ("FCGIWrapper", "FcgidWrapper"),
+    ("IdleScanInterval", "FcgidIdleScanInterval"),
+    ("IdleTimeout", "FcgidIdleTimeout"),
+    ("IPCCommTimeout", "FcgidIOTimeout"),
+    ("IPCConnectTimeout", "FcgidConnectTimeout"),
+    ("MaxProcessCount", "FcgidMaxProcesses"),
+    ("MaxRequestInMem", "FcgidMaxRequestInMem"),
+    ("MaxRequestLen", "FcgidMaxRequestLen"),
+    ("MaxRequestsPerProcess", "FcgidMaxRequestsPerProcess"),
+    ("OutputBufferSize", "FcgidOutputBufferSize"),
+    ("PassHeader", "FcgidPassHeader"),
+    ("PHP_Fix_Pathinfo_Enable", "FcgidFixPathinfo"),
+    ("ProcessLifeTime", "FcgidProcessLifeTime"),
+    ("SocketPath", "FcgidIPCDir"),
+    ("SpawnScore", "FcgidSpawnScore"),
+    ("SpawnScoreUpLimit", "FcgidSpawnScoreUpLimit"),
+    ("TerminationScore", "FcgidTerminationScore"),
+    ("TimeScore", "FcgidTimeScore"),
+    ("ZombieScanInterval", "FcgidZombieScanInterval"),
+];
+
 /// A program that runs scripts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wrapper {
@@ -239,6 +268,8 @@ pub struct Server {
     pub pass_headers: Vec<Box<str>>,
     /// `FcgidCmdOptions` and `FastCgiServer`, by the program's path.
     pub of_command: BTreeMap<Box<str>, Options>,
+    /// The paths of `FastCgiServer`.
+    pub named: BTreeSet<Box<str>>,
     /// `FastCgiExternalServer`, by the path that stands for it.
     pub externals: BTreeMap<Box<str>, Arc<External>>,
 }
@@ -256,6 +287,7 @@ impl Merge for Server {
             max_request_len: over(&self.max_request_len, &other.max_request_len),
             pass_headers: pass_headers.clone(),
             of_command,
+            named: self.named.union(&other.named).cloned().collect(),
             externals: self
                 .externals
                 .iter()
@@ -266,6 +298,15 @@ impl Merge for Server {
     }
 
     unset_part!(Server);
+}
+
+impl Server {
+    /// Whether the operator has named this file as a program, in mod_fastcgi's words.
+    #[must_use]
+    pub fn names(&self, file: &[u8]) -> bool {
+        let file = std::str::from_utf8(file);
+        file.is_ok_and(|file| self.named.contains(file) || self.externals.contains_key(file))
+    }
 }
 
 fn wrapper(command: &mut Command<'_>, args: &Args) -> Result<(), String> {

@@ -1,6 +1,7 @@
 //! mod_proxy_fcgi's directives: what FastCGI applications are told. Which requests are handed to one, handlers
 //! (`SetHandler "proxy:unix:/path|fcgi://localhost"`) and mod_proxy's directives say.
 
+use crate::directives::core::values::choice;
 use crate::{Args, Arity, Command, Contexts, Directive, Effect, Merge, Module, Overrides, over, unset_part};
 use hostler_expr::{Expr, Flags, Kind};
 use std::sync::Arc;
@@ -14,12 +15,46 @@ pub static MODULE: Module = Module {
 };
 
 /// mod_proxy_scgi.
-pub static SCGI: Module =
-    Module { name: "proxy_scgi_module", file: "mod_proxy_scgi.c", directives: &[], effect: Effect::Guards };
+pub static SCGI: Module = Module {
+    name: "proxy_scgi_module",
+    file: "mod_proxy_scgi.c",
+    directives: OF_SCGI,
+    effect: Effect::Harmless,
+};
 
 /// mod_proxy_uwsgi.
 pub static UWSGI: Module =
     Module { name: "proxy_uwsgi_module", file: "mod_proxy_uwsgi.c", directives: &[], effect: Effect::Guards };
+
+/// mod_proxy_ajp.
+pub static AJP: Module =
+    Module { name: "proxy_ajp_module", file: "mod_proxy_ajp.c", directives: &[], effect: Effect::Guards };
+
+static OF_SCGI: &[Directive] = &[
+    Directive::new(
+        "ProxySCGIInternalRedirect",
+        Arity::Take1,
+        "On|Off",
+        "Whether an SCGI program's Location with a path of this server leads to that page at once (default On)",
+        |command, args| {
+            let follows = choice(args.first(), &[("on", true), ("off", false)])?;
+            command.dir.proxy_fcgi.scgi_redirects = Some(follows);
+            Ok(())
+        },
+    )
+    .allowed(Contexts::CONFIG, Overrides::NONE),
+    Directive::new(
+        "ProxySCGISendfile",
+        Arity::Take1,
+        "Off",
+        "Whether an SCGI program may name a file to be sent: it may not",
+        |_, args| match &*args.first().to_ascii_lowercase() {
+            "off" => Ok(()),
+            _ => Err("only Off is possible: what a program names is not sent as a file".to_owned()),
+        },
+    )
+    .allowed(Contexts::CONFIG, Overrides::NONE),
+];
 
 static DIRECTIVES: &[Directive] = &[
     Directive::new(
@@ -75,11 +110,17 @@ pub struct Dir {
     pub backend: Option<Backend>,
     /// `ProxyFCGISetEnvIf`, in order.
     pub rules: Vec<Arc<Rule>>,
+    /// `ProxySCGIInternalRedirect`; unset means On.
+    pub scgi_redirects: Option<bool>,
 }
 
 impl Merge for Dir {
     fn merge(&self, other: &Self) -> Self {
-        Self { backend: over(&self.backend, &other.backend), rules: [&self.rules[..], &other.rules].concat() }
+        Self {
+            backend: over(&self.backend, &other.backend),
+            rules: [&self.rules[..], &other.rules].concat(),
+            scgi_redirects: over(&self.scgi_redirects, &other.scgi_redirects),
+        }
     }
 
     unset_part!(Dir);

@@ -133,7 +133,8 @@ pub(crate) async fn serve(
             environment.unset("PATH_TRANSLATED");
         }
     }
-    let redirects = if worker.scheme == "scgi" { Redirects::Cgi } else { Redirects::Program };
+    let follows = worker.scheme == "scgi" && request.resource.dir.proxy_fcgi.scgi_redirects != Some(false);
+    let redirects = if follows { Redirects::Cgi } else { Redirects::Program };
     let ask = Ask {
         target,
         environment,

@@ -34,7 +34,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 pub(crate) static MODULE: Module = Module {
     handlers: &[
         Handler {
-            names: &["server-status"],
+            // Of members of balancers one learns there; they are changed by `hostler backend`.
+            names: &["server-status", "balancer-manager"],
             types: &[],
             when: |_| true,
             settles: false,

@@ -192,6 +192,7 @@ fn no_program(about: &About<'_>, name: &str) -> String {
     let what = match name {
         "server-parsed" => "the file itself, with its server-side includes".to_owned(),
         "server-status"
+        | "balancer-manager"
         | "server-info"
         | "hostler-metrics"
         | "send-as-is"

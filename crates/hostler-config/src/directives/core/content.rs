@@ -208,7 +208,7 @@ fn handler(cmd: &mut Command<'_>, word: &str) -> Result<Setting, String> {
 /// Whether a handler shows figures and users of all sites. Sites are closed to each other: their access files can't
 /// have it, as they can in Apache.
 pub(in crate::directives) fn figures(cmd: &Command<'_>, word: &str) -> Result<bool, String> {
-    const FIGURES: [&str; 3] = ["server-status", "server-info", "hostler-metrics"];
+    const FIGURES: [&str; 4] = ["server-status", "balancer-manager", "server-info", "hostler-metrics"];
     let shows = FIGURES.iter().any(|name| name.eq_ignore_ascii_case(word));
     if shows && cmd.is_htaccess() {
         return Err(format!(

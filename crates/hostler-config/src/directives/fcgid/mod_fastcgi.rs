@@ -142,6 +142,7 @@ fn server(command: &mut Command<'_>, args: &Args) -> Result<(), String> {
     let (mut options, mut fields) = (Options::default(), Vec::new());
     read(&mut options, &mut fields, &words[1..])?;
     let program = command.server_path(program);
+    command.server.fcgid.named.insert(program.as_str().into());
     command.server.fcgid.of_command.insert(program.into(), options);
     command.server.fcgid.pass_headers.append(&mut fields);
     Ok(())

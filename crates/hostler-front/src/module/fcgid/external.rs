@@ -1,7 +1,7 @@
 //! Programs that are there already under the name of a file (`FastCgiExternalServer`): the operator has said where they are.
 //! The file itself need not be there.
 
-use super::{MODULE_NAME, check, pass_fields, status};
+use super::{MODULE_NAME, pass_fields, status};
 use crate::io::body::Body;
 use crate::module::cgi;
 use crate::module::proxy_fcgi::{MOST, connections};
@@ -9,7 +9,7 @@ use crate::module::socket::talk::{Ask, Redirects, respond};
 use crate::request::Request;
 use crate::request::flow::Halt;
 use crate::technique::sockets::{Address, Target};
-use hostler_config::directives::fcgid::{External, Wrapper};
+use hostler_config::directives::fcgid::External;
 use hostler_gateway::backend::fastcgi::FastCgi;
 use hostler_gateway::backend::stream::{Keep, Role};
 use std::sync::Arc;
@@ -25,9 +25,6 @@ pub(super) fn of(request: &Request) -> Option<Arc<External>> {
 }
 
 pub(super) async fn handle(request: &mut Request, external: &External) -> Result<Body, Halt> {
-    // What it is may be said by others; whether programs may be run here is said by the directory.
-    let anything = Arc::new(Wrapper { command: Vec::new(), is_virtual: true });
-    check(request, Some(&anything))?;
     let mut environment = cgi::environment(request).await;
     pass_fields(request, &mut environment);
     let timeout = Duration::from_secs(external.timeout.unwrap_or(30).into());

@@ -71,7 +71,26 @@ pub(super) const HOOKS: &[Hook] = &[
         effect: Effect::Decides,
         run: Run::Later(|request| Box::pin(decide(request, &AUTHORIZER))),
     },
+    // Quirk(mod_fastcgi): a file that is named as a program is one, whatever its handler was.
+    Hook {
+        phase: Phase::Fixup,
+        after: &["charset_lite"],
+        before: &[],
+        when: is_named,
+        effect: Effect::Decides,
+        run: Run::Now(|request| {
+            request.resource.handler = Some(Bytes::from_static(b"fastcgi-script"));
+            Ok(Flow::Ok)
+        }),
+    },
 ];
+
+/// Whether `FastCgiServer` or `FastCgiExternalServer` names the request's file.
+pub(super) fn is_named(request: &Request) -> bool {
+    let fcgid = &request.server.conf.fcgid;
+    let names_any = !(fcgid.named.is_empty() && fcgid.externals.is_empty());
+    names_any && fcgid.names(&request.resource.filename)
+}
 
 pub(super) fn is_set(request: &Request) -> bool {
     request.resource.dir.fcgid.roles.is_set()
