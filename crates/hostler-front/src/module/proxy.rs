@@ -39,6 +39,7 @@ use crate::request::{Found, Request};
 use bytes::Bytes;
 use hostler_config::directives::jk::mounts::Rule;
 use hostler_config::directives::proxy::Balancer;
+use hostler_config::directives::proxy::parameters::Parameters;
 use hostler_config::directives::proxy::pass::{Asked, Form, Mapping, Verdict};
 use hostler_config::directives::proxy::url::Url;
 use hostler_config::{Pattern, Section};
@@ -75,6 +76,18 @@ pub(crate) static MODULE: Module = Module {
             when: is_proxied,
             effect: Effect::Decides,
             run: Run::Later(|request| Box::pin(map(request))),
+        },
+        Hook {
+            phase: Phase::Fixup,
+            after: &["rewrite"],
+            before: &["ssl"],
+            when: is_proxied,
+            effect: Effect::Notes,
+            run: Run::Now(|request| {
+                let path_info = request.env.find("proxy-fcgi-pathinfo").cloned();
+                request.slots.find_mut::<Proxied>().path_info = path_info;
+                Ok(Flow::Declined)
+            }),
         },
     ],
     handlers: &[
@@ -115,6 +128,10 @@ const PREFIX: &[u8] = b"proxy:";
 struct Proxied {
     /// The form of the path, as sent with `nocanon`.
     form: Form,
+    /// What the line says of a server that the request has named.
+    parameters: Option<Arc<Parameters>>,
+    /// `proxy-fcgi-pathinfo`, as it is before mod_env's variables are set.
+    path_info: Option<Bytes>,
     /// A worker of mod_jk's answers.
     mounted: Option<Arc<Mounted>>,
 }
@@ -169,15 +186,16 @@ fn translate_by(request: &mut Request, is_asked: fn(Mapping) -> bool) -> Outcome
     let variable = |name: &str| request.env.find(name).map(|value| value.to_vec());
     let asked = Asked { path: &request.target.uri, raw: &raw, variable: &variable };
     let passes = dir.proxy.pass.iter().chain(&server.conf.proxy.passes);
-    let mut found = Verdict::No;
+    let (mut found, mut parameters) = (Verdict::No, None);
     for pass in passes.filter(|pass| is_asked(pass.mapping)) {
         found = pass.apply(&dir.proxy, asked).map_err(|error| gave_up(request, &error))?;
         if found != Verdict::No {
+            parameters.clone_from(&pass.parameters);
             break;
         }
     }
     let Verdict::To { url, form, path, .. } = found else { return Ok(Flow::Declined) };
-    begin(request, &url, Proxied { form, mounted: None });
+    begin(request, &url, Proxied { form, parameters, ..Proxied::default() });
     if let Some(path) = path {
         request.target.uri = path;
     }
@@ -189,12 +207,12 @@ fn gave_up(request: &Request, error: &RegexError) -> Halt {
     Halt::Status(500)
 }
 
-/// A rule of rewriting has said that another server answers for this URL (`P`); `raw`: it is sent as it is.
+/// A rule of rewriting has said that another server answers for this URL (`P`); `raw`: it is sent as it is. Quirk(apache): what
+/// is behind a file's name stays there, and is told to FastCGI programs.
 pub(crate) fn aim(request: &mut Request, url: &[u8], raw: bool) {
-    request.resource.path_info.clear();
     request.resource.found = Found::Nothing;
     let form = if raw { Form::AsSent } else { Form::Decoded };
-    begin(request, url, Proxied { form, mounted: None });
+    begin(request, url, Proxied { form, ..Proxied::default() });
 }
 
 /// What rules are applied to, where a `ProxyPass` has been asked before the path was decoded: the URL that it has led to.
@@ -205,7 +223,11 @@ pub(crate) fn led_to(request: &Request) -> Option<Vec<u8>> {
 /// A worker of mod_jk's answers for this path, which is told as it is.
 pub(crate) fn mount(request: &mut Request, path: &[u8], mounted: Mounted) {
     let url = [b"balancer://jk", path].concat();
-    begin(request, &url, Proxied { form: Form::AsSent, mounted: Some(Arc::new(mounted)) });
+    begin(
+        request,
+        &url,
+        Proxied { form: Form::AsSent, mounted: Some(Arc::new(mounted)), ..Proxied::default() },
+    );
 }
 
 /// What mod_jk's words say of the request.

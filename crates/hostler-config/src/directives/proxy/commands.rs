@@ -1,11 +1,12 @@
 //! The directives, one by one.
 
 use super::checks::Check;
+use super::parameters::Parameters;
 use super::parameters::buffer;
 use super::pass::Mapping;
 use super::section::{open, say, warn_of_ping};
 use super::url::Url;
-use super::{BadHeader, ErrorOverride, Pass, Reverse, StatusLine, Via};
+use super::{BadHeader, ErrorOverride, Pass, Reverse, StatusLine, Via, Worker};
 use crate::directives::core::values::{choice, milliseconds, number};
 use crate::section::Kind;
 use crate::{Action, Args, Arity, Command, Contexts, Directive, Effect, Overrides};
@@ -39,7 +40,7 @@ pub(super) static DIRECTIVES: &[Directive] = &[
     config(Directive::new(
         "ProxyPass",
         Arity::RawArgs,
-        "URL-path !|URL [name=value ...] [nocanon] [interpolate] [noquery] [mapping=encoded|servlet] (in <Location>: without URL-path)",
+        "[~] URL-path !|URL [name=value ...] [nocanon] [interpolate] [noquery] [mapping=encoded|servlet] (~: a regex; in <Location>: without URL-path)",
         "Which URLs another server answers for",
         |command, args| pass(command, args, false),
     )),
@@ -330,7 +331,10 @@ fn pass(command: &mut Command<'_>, args: &Args, is_regex: bool) -> Result<(), St
     }
     let of_location =
         command.inside.location.then(|| command.place.map(|place| place.path.to_string())).flatten();
-    let mut words = words.into_iter();
+    let mut words = words.into_iter().peekable();
+    // As in <Location ~>: what follows is a pattern.
+    let is_tilde = of_location.is_none() && !is_regex && words.next_if(|word| word == "~").is_some();
+    let is_regex = is_regex || is_tilde;
     let prefix = match &of_location {
         Some(path) => path.clone(),
         None => words.next().ok_or("needs a URL-path and a URL")?,
@@ -352,7 +356,7 @@ fn pass(command: &mut Command<'_>, args: &Args, is_regex: bool) -> Result<(), St
     let mappings = mappings.iter().map(|word| choice(&word["mapping=".len()..], &words));
     let mapping = mappings.collect::<Result<Vec<_>, _>>()?.into_iter().max().unwrap_or_default();
     let regex = if is_regex { Some(command.regex(&prefix, false)?) } else { None };
-    let pass = Pass {
+    let mut pass = Pass {
         prefix: prefix.into(),
         target: target.as_str().into(),
         raw: has("nocanon"),
@@ -360,10 +364,11 @@ fn pass(command: &mut Command<'_>, args: &Args, is_regex: bool) -> Result<(), St
         no_query: has("noquery"),
         mapping,
         regex,
+        parameters: None,
     };
     command.server.proxy.maps_encoded |= mapping != Mapping::Decoded;
     if target != "!" {
-        name_server(command, &pass, &parameters)?;
+        pass.parameters = name_server(command, &pass, &parameters)?;
     } else if let Some(word) = parameters.first() {
         return Err(format!("\"{word}\" is said of no server: ! means that there is none"));
     }
@@ -376,7 +381,11 @@ fn pass(command: &mut Command<'_>, args: &Args, is_regex: bool) -> Result<(), St
 }
 
 /// The server of a `ProxyPass`. What its URL has of the request begins at the first `$`.
-fn name_server(command: &mut Command<'_>, pass: &Pass, parameters: &[String]) -> Result<(), String> {
+fn name_server(
+    command: &mut Command<'_>,
+    pass: &Pass,
+    parameters: &[String],
+) -> Result<Option<Arc<Parameters>>, String> {
     let fixed = match pass.target.find('$') {
         Some(at) if pass.regex.is_some() || pass.interpolate => &pass.target[..at],
         _ => &*pass.target,
@@ -384,15 +393,22 @@ fn name_server(command: &mut Command<'_>, pass: &Pass, parameters: &[String]) ->
     let rest = fixed.split_once("://").map_or("", |(_, rest)| rest);
     let is_whole = fixed.len() == pass.target.len() || rest.contains('/');
     if is_whole {
-        return say(command, fixed, parameters);
+        say(command, fixed, parameters)?;
+        return Ok(None);
     }
-    // Which server it is each request says: none that something could be said of.
+    // Which server it is each request says: what is said holds for whichever it is.
     let scheme = fixed.split_once("://").map(|(scheme, _)| format!("{scheme}://x"));
-    Url::parse(&scheme.ok_or("the URL's scheme cannot come from the request")?)?.check()?;
-    match parameters.first() {
-        None => Ok(()),
-        Some(word) => Err(format!("\"{word}\" is said of no server: its name comes from the request")),
+    let url = Url::parse(&scheme.ok_or("the URL's scheme cannot come from the request")?)?;
+    url.check()?;
+    if parameters.is_empty() {
+        return Ok(None);
     }
+    if url.is_balancer() {
+        return Err(format!("\"{}\" is said of no balancer: its name comes from the request", parameters[0]));
+    }
+    let mut worker = Worker { url: Arc::new(url), parameters: Arc::default(), origin: command.origin };
+    parameters.iter().try_for_each(|word| worker.set(word))?;
+    Ok(Some(worker.parameters))
 }
 
 fn member(command: &mut Command<'_>, args: &Args) -> Result<(), String> {

@@ -2,8 +2,10 @@
 
 use super::Dir;
 use super::containers::behind;
+use super::parameters::Parameters;
 use crate::directives::alias::{prefix_length, substitute};
 use hostler_expr::{Captures, Regex, RegexError};
+use std::sync::Arc;
 
 /// `ProxyPass`, `ProxyPassMatch`.
 #[derive(Clone, Debug)]
@@ -22,6 +24,8 @@ pub struct Pass {
     pub no_query: bool,
     /// `mapping=`
     pub mapping: Mapping,
+    /// What is said of the server, where its name comes from the request.
+    pub parameters: Option<Arc<Parameters>>,
 }
 
 /// What of a path is compared (`mapping=`).

@@ -8,7 +8,7 @@ use super::answer;
 use super::run::note_failure;
 use super::target::{Destination, split};
 use super::upload::Read;
-use super::{PREFIX, mounted};
+use super::{PREFIX, Proxied, mounted};
 use crate::io::body::{Body, BodyError, BodyStream};
 use crate::log::{self, Severity};
 use crate::module::cgi::ClientBody;
@@ -132,7 +132,8 @@ impl BodyStream for BusyBody {
 
 /// `proxy-fcgi-pathinfo`: where the script's name ends, and what is behind it (`proxy_fcgi_canon`).
 fn path_info(request: &mut Request, path: &[u8]) -> Result<Vec<u8>, Halt> {
-    let Some(how) = request.env.find("proxy-fcgi-pathinfo").cloned() else { return Ok(path.to_vec()) };
+    let how = request.slots.find::<Proxied>().and_then(|proxied| proxied.path_info.clone());
+    let Some(how) = how else { return Ok(path.to_vec()) };
     let is = |word: &str| how.eq_ignore_ascii_case(word.as_bytes());
     if is("full") {
         let why = "proxy-fcgi-pathinfo=full is not possible: files of other machines are not looked for here; first-dot and \

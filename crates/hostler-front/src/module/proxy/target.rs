@@ -127,11 +127,12 @@ pub(super) fn whose(request: &Request, aim: &Aim) -> Result<Whose, Halt> {
             fails_on: Default::default(),
         },
         None => {
+            let said = request.slots.find::<Proxied>().and_then(|proxied| proxied.parameters.clone());
             let settings = UpstreamSettings { reuse: false, ..UpstreamSettings::default() };
             Destination {
                 upstream: Upstream::new(&aim.url.base(), target(&aim.url), settings),
                 url: aim.url.clone(),
-                parameters: Arc::default(),
+                parameters: said.unwrap_or_default(),
                 is_unknown: true,
                 path: aim.path.clone(),
                 fails_on: Default::default(),
