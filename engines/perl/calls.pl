@@ -72,6 +72,7 @@ print <<'EOT';
 | `$r->prev` | after an internal redirect: the request before it as it was left; with its `pnotes` where Perl has named the redirect or the error, and answers what it leads to. |
 | `$r->lookup_uri` ... | the front is asked; a chain of filters given with the URL is not looked at. `run` sends the answer as part of this one's, and nothing of what `lookup_uri` was refused. |
 | `$r->pool`, `APR::Pool` | cleanups run as they do in Apache; memory is Perl's business. |
+| `APR::Request` | uploads are files from the first byte on, whatever `brigade_limit` says; without `read_limit` (`POST_MAX`) a body may be as long as `LimitRequestBody` allows. Cookies and parameters can have classes of a program's own; there are no hooks written in C. |
 | request objects | live as long as their request. A kept one dies with a clear message when it is used. |
 | ParseHeaders | the header may come in several flushes; mod_perl gives up after the first. |
 | `Apache2::Module->cmds` | the directives of modules of Perl's; those of the server's own modules are the front's. |

@@ -41,11 +41,21 @@ Apache2::Command Apache2::Command: args_how errmsg name next req_override
 Apache2::CmdParms Apache2::CmdParms: check_cmd_context cmd directive info method_is_limited override override_opts path pool server temp_pool !add_config context
 Apache2::Directive Apache2::Directive: args as_string conftree directive filename line_num lookup !as_hash !first_child !next !parent
 Apache2::Provider Apache2::Provider: !register_provider
-Apache2::Request Apache2::Request: new args body body_status bucket_limit disable_uploads hook_data jar param parse post_max read_limit temp_dir upload upload_hook
-Apache2::Upload Apache2::Upload: fh filename info io link name size slurp tempname type
-Apache2::Cookie Apache2::Cookie: as_string bake bake2 domain expires fetch freeze httponly name new path raw_value secure thaw value version
+Apache2::Request Apache2::Request: new instance args args_status body body_status brigade_limit disable_uploads hook_data jar jar_status param param_status parse post_max read_limit temp_dir upload upload_hook
+Apache2::Upload Apache2::Upload: bb charset fh filename info io is_tainted link name size slurp tempname type value
+Apache2::Cookie Apache2::Cookie: as_string bake bake2 comment commentURL domain expires fetch freeze httponly is_tainted make name new path port raw_value samesite secure set_attr thaw value version
 Apache2::Cookie::Jar Apache2::Cookie: cookies get names new status
-APR::Request APR::Request: args body cookie_status cookies decode encode jar param upload !brigade_limit !parse
+APR::Request APR::Request: args args_status body body_status brigade_limit bucket_alloc decode disable_uploads encode jar jar_status param param_status parse pool read_limit temp_dir upload upload_hook
+APR::Request::Apache2 APR::Request::Apache2: handle new
+APR::Request::CGI APR::Request::CGI: handle new
+APR::Request::Custom APR::Request: handle
+APR::Request::Param APR::Request::Param: charset info is_tainted make name upload upload_fh upload_filename upload_io upload_link upload_size upload_slurp upload_tempname upload_type value
+APR::Request::Param::Table APR::Request: EXISTS FETCH FIRSTKEY NEXTKEY copy do get param_class uploads
+APR::Request::Cookie APR::Request::Cookie: as_string comment commentURL domain expires freeze httponly is_tainted make name new path port secure thaw value version
+APR::Request::Cookie::Table APR::Request: EXISTS FETCH FIRSTKEY NEXTKEY cookie_class copy do get
+APR::Request::Brigade APR::Request::Param: READ READLINE TIEHANDLE new
+APR::Request::Parser APR::Request::Parser: default generic headers multipart urlencoded
+APR::Request::Error APR::Request::Error: strerror
 APR::Table APR::Table: CLEAR DELETE EXISTS FETCH FIRSTKEY NEXTKEY STORE add clear compress copy do get make merge new overlap overlay set unset
 APR::Pool APR::Pool: cleanup_for_exec cleanup_register clear destroy is_ancestor new parent_get tag
 APR::Finfo APR::Finfo: atime csize ctime device filetype fname group inode mtime name nlink protection size stat user valid

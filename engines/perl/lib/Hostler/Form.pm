@@ -14,6 +14,16 @@ sub query {
     return map { [ map { decoded($_) } /\A([^=]*)=?(.*)\z/s ] } grep { length } split /[&;]/, $text;
 }
 
+# The same where "%" must be followed by a number: whether a pair was wrong, and those before it.
+sub strict_query {
+    my @pairs;
+    for my $pair (grep { length } split /[&;]/, $_[0]) {
+        return (1, @pairs) if $pair =~ /%(?!u[0-9A-Fa-f]{4}|[0-9A-Fa-f]{2})/;
+        push @pairs, query($pair);
+    }
+    return (0, @pairs);
+}
+
 sub decoded {
     my $text = shift;
     $text =~ tr/+/ /;
@@ -27,28 +37,39 @@ sub wide {
     return $character;
 }
 
-# read(read => sub { bytes }, type =>, uploads =>, directory =>, hook =>): a body's fields and uploads, or an error.
+# body(read => sub { bytes }, type =>, uploads =>, directory =>, hook =>): a body's fields and uploads, or an error.
+# `kind` says how it is taken apart where the type does not; `found` is filled and has, after an error, what came before.
 #   -> { fields => [[name, value], ...], uploads => [{name, filename, info => [[k, v]], handle, path, size, file}, ...] }
 # Dies with an object of Hostler::Form::Refused: a status and a sentence.
 sub body {
-    my %how  = @_;
-    my $type = $how{type} // '';
-    if ($type =~ m{^application/x-www-form-urlencoded\b}i) {
-        my $text = '';
-        while (defined(my $piece = $how{read}->(PIECE))) { last unless length $piece; $text .= $piece }
-        return { fields => [ query($text) ], uploads => [] };
+    my %how   = @_;
+    my $type  = $how{type} // '';
+    my $kind  = $how{kind} // ($type =~ m{^application/x-www-form-urlencoded\b}i ? 'urlencoded' : $type =~ m{^multipart/form-data\b}i ? 'multipart' : '');
+    my $found = $how{found} ||= { fields => [], uploads => [] };
+    if ($kind ne 'multipart') {
+        push @{ $found->{fields} }, taken_apart($kind, \%how) if $kind;
+        return $found;
     }
-    return { fields => [], uploads => [] } unless $type =~ m{^multipart/form-data\b}i;
     my ($quoted, $plain) = $type =~ /\bboundary=(?:"([^"]+)"|([^\s;,]+))/i;
     my $boundary = $quoted // $plain // refuse(400, 'multipart/form-data without a boundary');
     return parts("\r\n--$boundary", %how);
+}
+
+# The pairs of a body that is read as a whole.
+sub taken_apart {
+    my ($kind, $how) = @_;
+    my $text = '';
+    while (defined(my $piece = $how->{read}->(PIECE))) { last unless length $piece; $text .= $piece }
+    return [ '', $text ] if $kind eq 'generic';
+    return map { /\A([^:]+):[ \t]*(.*)\z/s ? [ $1, $2 ] : () } split /\r?\n(?![ \t])/, $text if $kind eq 'headers';
+    return query($text);
 }
 
 # The parts of a multipart body. The buffer begins as if a line had ended, so that the first boundary is like others.
 sub parts {
     my ($mark, %how) = @_;
     my $state = { read => $how{read}, text => "\r\n", mark => $mark };
-    my $found = { fields => [], uploads => [] };
+    my $found = $how{found};
     until_mark($state, sub { });    # the preamble
     until (last_part($state)) {
         my %head = part_head($state);
@@ -97,7 +118,10 @@ sub upload {
     local $| = 1;
     select $old;
     seek $handle, 0, 0;
-    push @{ $found->{fields} }, [ $name, $filename ] if defined $name;
+    $hook->($upload, undef) if $hook && $how{hook_ends};
+    return unless defined $name;
+    push @{ $found->{fields} }, [ $name, $filename ];
+    $upload->{field} = $#{ $found->{fields} };
     return;
 }
 

@@ -9,6 +9,12 @@ use APR::Request ();
 our @ISA     = ('APR::Request');
 our $VERSION = '2.17';
 
-sub handle { my ($class, $r) = @_; return bless { r => ref $r eq 'HASH' || !Hostler::Request::is($r) ? $r->{r} : $r }, $class }
+# handle($r), where $r may be a request or an object around one.
+sub handle {
+    my ($class, $r) = @_;
+    my ($known, $request) = APR::Request::_found($r);
+    return bless { r => $request // $r }, ref $class || $class;
+}
+{ no warnings 'once'; *new = \&handle; }
 
 1;
