@@ -110,6 +110,8 @@ void hp_environ_take_back(pTHX_ HV *env);
 /* What is kept with the request's connection; made at first use. */
 HV **hp_connection_pnotes(pTHX_ hp_request *r);
 hp_table **hp_connection_notes_of(pTHX_ hp_request *r);
+/* Whether no other request can follow this one on its connection. */
+int hp_connection_is_last(const hp_request_in *in);
 /* The request is over: so is its connection, if no other may follow. */
 void hp_connection_end(pTHX_ const hp_request *r);
 void hp_env_of_void_call(pTHX_ hp_request *r);

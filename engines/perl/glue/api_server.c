@@ -198,8 +198,17 @@ XS(hp_connection_text)
 
 enum { ABORTED, KEEPALIVE, KEEPALIVES, CONNECTION_ID, DOUBLE_REVERSE, REMOTE_PORT, LOCAL_PORT, IS_TLS };
 
-/* conn_keepalive_e: CONN_UNKNOWN 0 (not decided yet), CONN_CLOSE 1, CONN_KEEPALIVE 2. A program's word for closing counts;
- * what it says else is remembered, and the front decides. */
+/* conn_keepalive_e: CONN_UNKNOWN 0 (not decided yet), CONN_CLOSE 1, CONN_KEEPALIVE 2. It is decided when the head is sent. A
+ * program's word for closing counts; what it says else is remembered, and the front decides. */
+static IV keepalive(const hp_request *r)
+{
+    if (r->keepalive_set)
+        return r->keepalive;
+    if (r->head_state != HP_HEAD_UNSENT)
+        return hp_connection_is_last(r->in) ? 1 : 2;
+    return r->in->flags & HP_KEEP_ALIVE ? 0 : 1;
+}
+
 static void put_keepalive(pTHX_ hp_request *r, UV value)
 {
     if (value == 1)
@@ -217,7 +226,7 @@ XS(hp_connection_number)
     switch (XSANY.any_i32) {
     case ABORTED: answer = hp_current && hp_aborted(); break;
     case KEEPALIVE:
-        answer = r->keepalive_set ? r->keepalive : r->in->flags & HP_KEEP_ALIVE ? 0 : 1;
+        answer = keepalive(r);
         if (items > 1)
             put_keepalive(aTHX_ r, (UV)SvIV(ST(1)));
         break;

@@ -59,7 +59,7 @@ hp_table **hp_connection_notes_of(pTHX_ hp_request *r)
 }
 
 /* Whether no other request can follow: by the server's settings, or as the client wants it (RFC 9112 section 9.3). */
-static int is_last(const hp_request_in *in)
+int hp_connection_is_last(const hp_request_in *in)
 {
     int closes = in->protocol < 1001;
     size_t i, at;
@@ -81,6 +81,6 @@ static int is_last(const hp_request_in *in)
 void hp_connection_end(pTHX_ const hp_request *r)
 {
     kept_connection *c = known(r->in->connection);
-    if (c && is_last(r->in))
+    if (c && hp_connection_is_last(r->in))
         forget(aTHX_ c);
 }

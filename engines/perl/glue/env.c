@@ -221,7 +221,19 @@ void hp_env_export(pTHX_ hp_request *r)
     set_given(aTHX_ r, &to);
 }
 
-/* Whether %ENV has all of it: what the server says, the process has had from its beginning. */
+/* Whether the process had it from its beginning: a program that was loaded since may have changed it for good. */
+static int is_of_server(hp_field wanted)
+{
+    size_t i;
+    for (i = 0; i < hp_settings.env.count; i++) {
+        hp_field known = hp_settings.env.list[i];
+        if (known.name.len == wanted.name.len && memcmp(known.name.ptr, wanted.name.ptr, known.name.len) == 0)
+            return known.value.len == wanted.value.len && memcmp(known.value.ptr, wanted.value.ptr, known.value.len) == 0;
+    }
+    return 0;
+}
+
+/* Whether %ENV has all that is the place's own. */
 static int is_configured(pTHX_ const hp_request *r)
 {
     HV *env = GvHVn(PL_envgv);
@@ -231,10 +243,20 @@ static int is_configured(pTHX_ const hp_request *r)
         SV **found = hv_fetch(env, wanted.name.ptr, (I32)wanted.name.len, 0);
         STRLEN length;
         const char *text = found && SvOK(*found) ? SvPV(*found, length) : NULL;
-        if (!text || length != wanted.value.len || memcmp(text, wanted.value.ptr, length) != 0)
+        if ((!text || length != wanted.value.len || memcmp(text, wanted.value.ptr, length) != 0) && !is_of_server(wanted))
             return 0;
     }
     return 1;
+}
+
+static void set_own(pTHX_ hp_request *r, const sink *to)
+{
+    size_t i;
+    for (i = 0; i < r->directory->env.count; i++) {
+        hp_field own = r->directory->env.list[i];
+        if (!is_of_server(own))
+            put(aTHX_ to, own.name.ptr, own.name.len, own.value);
+    }
 }
 
 /* Only a place's own variables take another hash, which programs that are started do not inherit. */
@@ -245,7 +267,7 @@ void hp_env_configured(pTHX_ hp_request *r)
         return;
     hp_environ_begin(aTHX);
     do
-        set_configured(aTHX_ r, &to);
+        set_own(aTHX_ r, &to);
     while (!hp_environ_end(aTHX));
 }
 

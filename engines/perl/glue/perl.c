@@ -119,6 +119,22 @@ static int load_own(pTHX_ const char *file, char **error)
     return -1;
 }
 
+/* $^X and $0: this program's file, as the server's program is for mod_perl. FindBin dies where there is none; after an
+ * upgrade under the running server another one stands there. $0 without room for it: programs that assign to it must not
+ * rename the process, nor pay for it. */
+static void name_program(pTHX)
+{
+    static const char gone[] = " (deleted)"; /* as the kernel tells that */
+    SV *own = get_sv("\030", GV_ADD), *program = get_sv("0", GV_ADD);
+    STRLEN length, much = sizeof gone - 1;
+    const char *text = SvPV(own, length);
+    if (length > much && memcmp(text + length - much, gone, much) == 0)
+        sv_setsv(own, sv_2mortal(newSVpvn(text, length - much)));
+    PL_origalen = 1;
+    sv_unmagic(program, PERL_MAGIC_sv);
+    sv_setsv(program, own);
+}
+
 int hp_perl_boot(const hp_setup *setup, char **error)
 {
     int count;
@@ -139,11 +155,15 @@ int hp_perl_boot(const hp_setup *setup, char **error)
         *error = copy_of(word("perl does not start with these PerlSwitches; its reason is in the ErrorLog"));
         return -1;
     }
-    /* Without room for it: programs that assign $0 must not rename the process, nor pay for it. A file, as the server's
-     * program is for mod_perl: FindBin dies where it is none. */
-    PL_origalen = 1;
-    sv_unmagic(get_sv("0", GV_ADD), PERL_MAGIC_sv);
-    sv_setsv(get_sv("0", GV_ADD), get_sv("\030", GV_ADD));
+    /* $^T: a server is older than its first request, a pool often is not; who compares files with it (Apache2::Reload) must
+     * see what was written in this second. */
+    PL_basetime--;
+    if (hp_settings.generation != 1) { /* as mod_perl tells whether taint is checked */
+        SV *taint = get_sv("Apache2::__T", GV_ADD);
+        sv_setiv(taint, TAINTING_get ? 1 : 0);
+        SvREADONLY_on(taint);
+    }
+    name_program(aTHX);
     hp_cwd_home(aTHX_ setup->server_root.ptr, setup->server_root.len);
     /* What every request of such a worker needs is shared by all of them. */
     if (setup->one_shot && load_own(aTHX_ "Hostler/Script.pm", error))

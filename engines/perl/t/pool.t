@@ -29,5 +29,13 @@ $cleared->clear;
 $cleared->clear;
 is("@done", '1', 'clear does it once');
 
+my $warning = '';
+{
+    local $SIG{__WARN__} = sub { $warning .= $_[0] };
+    my $dies = APR::Pool->new;
+    $dies->cleanup_register(sub { die "here\n" });
+}
+is($warning, "APR::Pool: cleanup died: here\n", 'a program is warned of one that dies');
+
 $r->pool->cleanup_register(sub { Hostler::log(3, 1, "cleanup of @_") }, 'the request');
 $r->pool->cleanup_register(sub { die "in a cleanup\n" });

@@ -98,3 +98,5 @@ $r->content_type(bless [], 'Overloaded');
 ok(!ref(my $type = $r->content_type), 'an object is taken for its text');
 is($type, 'text/x-object', 'which is this');
 $r->content_type('text/plain');
+is($Apache2::__T, ${^TAINT} ? 1 : 0, 'whether taint is checked');
+ok(!eval { $Apache2::__T = 2; 1 }, 'nobody changes that');

@@ -25,8 +25,20 @@ sub new {
         require Carp;
         Carp::croak("APR::Bucket::new: the length argument can't be bigger than the total buffer length minus offset");
     }
-    $data = substr $data, $offset, $length || $most;
-    return bless { kind => 'mod_perl SV bucket', data => $data, start => $offset }, ref $class || $class;
+    my $bucket = bless { kind => 'mod_perl SV bucket', start => $offset, wanted => $length || $most }, ref $class || $class;
+    $bucket->{data} = substr $data, $offset, $length || $most;
+    $bucket->{of} = \$_[2] if @_ > 2 && !Scalar::Util::readonly($_[2]);
+    return $bucket;
+}
+
+# As long as it is in no brigade, what its variable says now is its data.
+sub _now {
+    my $bucket = shift;
+    my $of     = $bucket->{of} or return $bucket;
+    my $data   = $$of // '';
+    utf8::encode($data) if utf8::is_utf8($data) && !utf8::downgrade($data, 1);
+    $bucket->{data} = $bucket->{start} <= CORE::length $data ? substr $data, $bucket->{start}, $bucket->{wanted} : '';
+    return $bucket;
 }
 
 sub eos_create   { return bless { kind => 'EOS',   data => '' }, __PACKAGE__ }
@@ -34,15 +46,15 @@ sub flush_create { return bless { kind => 'FLUSH', data => '' }, __PACKAGE__ }
 
 sub is_eos   { return $_[0]{kind} eq 'EOS'   ? 1 : '' }
 sub is_flush { return $_[0]{kind} eq 'FLUSH' ? 1 : '' }
-sub length   { return CORE::length $_[0]{data} }
+sub length   { return CORE::length $_[0]->_now->{data} }
 sub start    { return $_[0]{start} || 0 }
-sub data     { return $_[0]{data} }
+sub data     { return $_[0]->_now->{data} }
 sub type     { return bless { name => $_[0]{kind} }, 'APR::BucketType' }
-sub setaside { return 0 }
+sub setaside { delete $_[0]->_now->{of}; return 0 }
 
 # read(buffer, block): the length.
 sub read {
-    my $bucket = shift;
+    my $bucket = shift->_now;
     $_[0] = $bucket->{data};
     Hostler::taint($_[0]) if ${^TAINT};
     return CORE::length $bucket->{data};
@@ -51,6 +63,7 @@ sub read {
 # Whose it is now.
 sub belongs {
     my ($bucket, $bb) = @_;
+    delete $bucket->_now->{of};
     Scalar::Util::weaken($bucket->{brigade} = $bb);
     return;
 }

@@ -63,7 +63,8 @@ sub _run {
 sub _complain {
     my $error = shift;
     return if ref $error eq 'APR::Error' && $error->{rc} == 120000;
-    Hostler::log(3, 1, "APR::Pool: cleanup died: $error");
+    my $text = "APR::Pool: cleanup died: $error";
+    $SIG{__WARN__} ? warn $text : Hostler::log(3, 1, $text);
     return;
 }
 

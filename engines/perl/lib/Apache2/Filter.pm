@@ -150,7 +150,8 @@ sub fflush {
     return Hostler::Filter::_pass($f->{chain}, $f->{at} + 1, $f->{r}, [ @out, APR::Bucket::flush_create() ]);
 }
 
-# Called of `next`: the brigade is that one's. Called of a handler's output_filters: what it has printed before goes first.
+# Called of `next`: the brigade is that one's, and goes before what the filter has printed, which is gathered up to its end. Called
+# of a handler's output_filters: what that has printed before goes first.
 sub pass_brigade {
     my ($f, $bb) = @_;
     Carp::croak('pass_brigade is for output filters') unless $f->{phase} =~ /Output/;
@@ -162,8 +163,7 @@ sub pass_brigade {
     } elsif ($of && grep { $_->is_eos } @buckets) {
         $of->{passed_eos} = $of->{ended} = 1;
     }
-    my @before = $of ? splice @{ $of->{out} || [] } : ();
-    return Hostler::Filter::_pass($f->{chain}, $f->{at}, $f->{r}, [ @before, @buckets ]);
+    return Hostler::Filter::_pass($f->{chain}, $f->{at}, $f->{r}, \@buckets);
 }
 
 sub get_brigade {

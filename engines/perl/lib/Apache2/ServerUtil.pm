@@ -116,21 +116,35 @@ sub set_handlers {
     return 1;
 }
 
-sub get_handlers { my $list = $handlers{ $_[1] }; return $list && @$list ? [@$list] : undef }
+# By the server's place: what its configuration says, which the engine does not look for here.
+my %configured;
+sub _configured { my ($place, $name, @words) = @_; $configured{$place}{$name} = \@words; return }
+
+sub _of { my ($s, $name) = @_; return @{ $configured{ Hostler::Server::id($s) }{$name} || [] } }
+
+sub get_handlers {
+    my ($s, $name) = @_;
+    my @list = (_of($s, $name), @{ $handlers{$name} || [] });
+    return @list ? \@list : undef;
+}
 
 sub method_register       { return 27 }
 sub add_version_component { push @components, $_[1]; return }
 sub error_log2stderr      { return }
 sub server_root_relative  { return Apache2::ServerUtil::server_root_relative(@_) }
 
-# What a server has by itself; where PerlOptions says otherwise its requests do not come to Perl.
+# What a server has by itself.
 my %option = (
     (map { ($_ => 0) } qw(None Clone Parent InheritSwitches Autoload MergeHandlers)),
     (map { ($_ => 1) } qw(Unset Enable ChildInit ChildExit PreConnection ProcessConnection OpenLogs PostConfig InputFilter
             OutputFilter PostReadRequest Trans MapToStorage HeaderParser Access Authen Authz Type Fixup Response Log Cleanup)),
 );
 
-sub is_perl_option_enabled { return $option{ $_[1] } // die "PerlOptions $_[1] is not a server option" }
+sub is_perl_option_enabled {
+    my ($s, $name) = @_;
+    my $is = $option{$name} // die "PerlOptions $name is not a server option";
+    return $is && !grep({ $_ eq $name } _of($s, 'off')) ? 1 : 0;
+}
 
 
 # What builds configuration is run twice: once while the configuration is read, where this is another's

@@ -138,7 +138,7 @@ sub _pass {
     } elsif ($said != OK) {
         die "a filter has returned $said\n";
     }
-    my @out = splice @{ $f->{out} };
+    my @out = $f->{passed_eos} ? () : splice @{ $f->{out} };    # behind the end nothing is anybody's
     if ($ends && !$f->{ended}) {
         $f->{ended} = 1;
         @out = grep { !$_->is_eos } @out;

@@ -33,6 +33,7 @@ pub(crate) fn setup(config: &Config, servers: &[u32], generation: u8, one_shot: 
         generation,
         preload: places(config, &members, &preload)
             .into_iter()
+            .chain(registered(config, &members, generation))
             .chain(preload.iter().map(|preload| to_load(config, preload)))
             .chain(apps(config, &members))
             .chain(registries::of(&members).filter(|_| !one_shot))
@@ -62,6 +63,34 @@ fn places(config: &Config, members: &[&Server], preload: &[Preload]) -> Option<f
     let text = format!("require Apache2::Module; Apache2::Module::_places({});", pairs.join(", "));
     let origin = config.place(first.origin);
     Some(frames::Preload { kind: PreloadKind::Code, text, origin, configured: false })
+}
+
+/// What programs may ask a server for and nobody acts on in the engine: the options that are off, and the functions for the
+/// beginning and the end of workers.
+fn registered(config: &Config, members: &[&Server], generation: u8) -> Option<frames::Preload> {
+    let words = |words: &[String]| words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(", ");
+    let mut calls = Vec::new();
+    for (place, server) in pools::members(config, members) {
+        let perl = &server.conf.perl;
+        let own = |list: &[Box<str>]| list.iter().map(|word| String::from(&**word)).collect::<Vec<_>>();
+        let off = perl.options.switched_off();
+        for (name, list) in [
+            ("off", off),
+            ("PerlChildInitHandler", own(&perl.child_init)),
+            ("PerlChildExitHandler", own(&perl.child_exit)),
+        ] {
+            if !list.is_empty() {
+                calls.push(format!("Apache2::ServerRec::_configured({place}, '{name}', {});", words(&list)));
+            }
+        }
+    }
+    let text = format!("require Apache2::ServerUtil; {}", calls.concat());
+    (generation != 1 && !calls.is_empty()).then(|| frames::Preload {
+        kind: PreloadKind::Code,
+        text,
+        origin: String::new(),
+        configured: false,
+    })
 }
 
 /// The PSGI programs that are loaded before workers are forked, each once. One that can't be fails its own requests only.

@@ -109,6 +109,8 @@ pub struct HostOptions {
     enable: Option<bool>,
     /// `PerlOptions -Phase`, which holds where it is written and from there on.
     off: PhaseSet,
+    /// The same of [`WITHOUT_EFFECT`], a bit for each: only for programs that ask.
+    idle_off: u8,
     own_interpreter: bool,
     own_parent: bool,
     inherit_switches: Option<bool>,
@@ -137,6 +139,19 @@ impl HostOptions {
     #[must_use]
     pub fn disabled(self) -> bool {
         self.enable == Some(false)
+    }
+
+    /// What is switched off, by the names that `is_perl_option_enabled` has.
+    #[must_use]
+    pub fn switched_off(self) -> Vec<String> {
+        let phases = Phase::ALL.into_iter().filter(|phase| self.off.contains(*phase));
+        let idle = WITHOUT_EFFECT.iter().enumerate().filter(|(at, _)| self.idle_off & (1 << at) != 0);
+        let enable = self.disabled().then(|| "Enable".to_owned());
+        enable
+            .into_iter()
+            .chain(phases.map(|phase| format!("{phase:?}")))
+            .chain(idle.map(|(_, name)| (*name).to_owned()))
+            .collect()
     }
 
     /// Whether handlers of this phase may still be named here: mod_perl refuses them where `PerlOptions` has switched
@@ -168,6 +183,7 @@ impl HostOptions {
             merge_handlers: over.merge_handlers.or(self.merge_handlers),
             enable: over.enable.or(self.enable),
             off: PhaseSet(self.off.0 | over.off.0),
+            idle_off: self.idle_off | over.idle_off,
             own_interpreter: self.own_interpreter || over.own_interpreter,
             own_parent: self.own_parent || over.own_parent,
             inherit_switches: over.inherit_switches.or(self.inherit_switches),
@@ -233,7 +249,10 @@ fn of_host(cmd: &mut Command<'_>, sign: Option<u8>, name: &str) -> bool {
         "InheritSwitches" => cmd.server.perl.options.inherit_switches = Some(on),
         _ => {
             let Some(phase) = Phase::ALL.into_iter().find(|phase| format!("{phase:?}") == name) else {
-                return WITHOUT_EFFECT.contains(&name);
+                let Some(at) = WITHOUT_EFFECT.iter().position(|known| *known == name) else { return false };
+                let idle_off = &mut cmd.server.perl.options.idle_off;
+                *idle_off = if on { *idle_off & !(1 << at) } else { *idle_off | 1 << at };
+                return true;
             };
             let mut this = PhaseSet::default();
             this.insert(phase);
