@@ -44,6 +44,15 @@ sub t_upload {
     my $second = $upload->fh; my @again = <$second>;
     lines($_[0], scalar @lines, scalar @again, $upload->size);
 }
+sub whoever { my $r = shift; my $user = $r->header_in('X-User') or return AUTH_REQUIRED; $r->connection->user($user); OK }
+sub knows {
+    my $r = shift;
+    for (@{ $r->requires }) {
+        my ($word, @list) = split ' ', $_->{requirement};
+        return OK if $word eq 'dwarf' && grep { $_ eq $r->connection->user } @list;
+    }
+    return $r->header_in('X-Unsure') ? DECLINED : FORBIDDEN;
+}
 sub t_user { lines($_[0], $_[0]->connection->user) }
 sub t_looks_raw { my $r = shift; $r->send_http_header('text/plain'); $r->print("HTTP/1.0 200 is only text"); OK }
 1;
@@ -55,7 +64,9 @@ fn server() -> Server {
         <Location /raw>\nSetHandler perl-script\nPerlHandler One::raw\nPerlSendHeader Off\n</Location>\n\
         <Location /closed>\nSetHandler perl-script\nPerlHandler One\nPerlAuthenHandler One::nobody\nAuthType Basic\n\
         AuthName x\nRequire valid-user\n</Location>\n\
-        <Location /closed/anna>\nRequire user anna\n</Location>\n";
+        <Location /closed/anna>\nRequire user anna\n</Location>\n\
+        <Location /dwarfs>\nSetHandler perl-script\nPerlHandler One\nPerlAuthenHandler One::whoever\n\
+        PerlAuthzHandler One::knows\nAuthType Basic\nAuthName x\nRequire dwarf doc grumpy\n</Location>\n";
     let site = Site::new().file("lib/One.pm", MODULE);
     let startup = format!("use lib '{}'; 1;\n", site.path("lib").display());
     site.file("startup.pl", startup).config(config).start()
@@ -123,6 +134,17 @@ fn a_program_may_make_the_whole_answer() {
         (203, Some("yes"), "raw body\n".into())
     );
     assert_eq!(says(&server, "/m/looks_raw"), "HTTP/1.0 200 is only text");
+}
+
+#[test]
+fn a_requirement_is_what_an_authz_handler_makes_of_it() {
+    let server = server();
+    let status =
+        |fields: &str| server.get_with("/dwarfs/user", &format!("Host: localhost\r\n{fields}")).status;
+    assert_eq!(status(""), 401);
+    assert_eq!(server.get_with("/dwarfs/user", "Host: localhost\r\nX-User: doc\r\n").text(), "doc");
+    assert_eq!(status("X-User: anna\r\n"), 403);
+    assert_eq!(status("X-User: anna\r\nX-Unsure: 1\r\n"), 401, "by itself it lets nobody pass");
 }
 
 #[test]

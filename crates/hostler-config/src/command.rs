@@ -235,6 +235,12 @@ impl Command<'_> {
         own.or_else(|| of(None)).map(|provider| provider.function.as_str())
     }
 
+    /// Whether programs of mod_perl 1 may know a requirement that is not the server's own, as in Apache 1.3.
+    pub(crate) fn may_leave_to_old_programs(&self) -> bool {
+        let hosts = &self.builder.facts.old_programs;
+        hosts.contains(&None) || self.host().is_some_and(|host| hosts.contains(&Some(host)))
+    }
+
     /// What `<AuthnProviderAlias>` has named so.
     pub(crate) fn authn_alias(&self, name: &str) -> Option<Arc<Alias>> {
         self.builder.aliases.authn.get(name).cloned()

@@ -49,6 +49,9 @@ pub struct Facts {
     pub declared: BTreeMap<String, Declared>,
     /// Providers that `PerlAddAuthnProvider` and `PerlAddAuthzProvider` add.
     pub providers: Vec<Provider>,
+    /// Virtual hosts (`None`: the main server, and with it all) whose `PerlApiVersion` is 1: their programs may know requirements
+    /// that nobody else does.
+    pub old_programs: BTreeSet<Option<Origin>>,
     /// Lines of Hostler's own directives that a module has added, too, before them.
     pub also_declared: BTreeSet<Origin>,
     /// Modules that the configuration loads and that Hostler has: a few do something by being there alone.

@@ -307,6 +307,21 @@ fn providers_are_known_by_name() {
 }
 
 #[test]
+fn requirements_of_mod_perl_1_s_programs_are_theirs() {
+    let section = "<Location /x>\nAuthType Basic\nAuthName x\nRequire dwarf grumpy\n</Location>";
+    let says = |text: &str| errors(text).concat();
+    assert!(says(section).contains("there is no condition \"dwarf\""));
+    assert!(says(&format!("PerlHandler Apache::Registry\n{section}")).contains("PerlApiVersion 1"), "a hint");
+    assert_eq!(says(&format!("{section}\nPerlApiVersion 1")), "", "wherever that stands");
+    let two = format!(
+        "<VirtualHost *:80>\nPerlApiVersion 1\n{section}\n</VirtualHost>\n<VirtualHost *:81>\n{section}\n</VirtualHost>"
+    );
+    assert_eq!(errors(&two).len(), 1, "a virtual host's generation is its own");
+    let ldap = section.replace("dwarf", "ldap-user");
+    assert_eq!(errors(&format!("PerlApiVersion 1\n{ldap}")).len(), 1, "what others know is nobody else's");
+}
+
+#[test]
 fn filters_that_are_not_there_stop_the_start() {
     for line in ["PerlSetInputFilter SUBSTITUTE", "PerlSetOutputFilter UNKNOWN"] {
         assert_eq!(errors(&format!("<Location /x>\n{line}\n</Location>")).len(), 1, "{line}");

@@ -131,7 +131,12 @@ impl Reader {
             "user" => self.perl.user = words.next(),
             "group" => self.perl.group = words.next(),
             "assignuserid" => self.perl.assigned = Some(RunAs { user: words.next(), group: words.next() }),
-            "perlapiversion" => self.perl.version = words.next().and_then(|word| word.parse().ok()),
+            "perlapiversion" => {
+                self.perl.version = words.next().and_then(|word| word.parse().ok());
+                if self.perl.version == Some(1) {
+                    self.facts.old_programs.insert(self.host);
+                }
+            }
             "perlswitches" => self.switched(words.collect(), at),
             "perladdauthnprovider" | "perladdauthzprovider" => {
                 if let (Some(decides), Some(name), Some(function)) =

@@ -256,6 +256,10 @@ impl Requirement {
                     return Err(Stop::Pending(Need::Program(function, words)));
                 }
             },
+            Self::OldProgram { .. } => match facts.user() {
+                None => Verdict::DeniedNoUser,
+                Some(_) => Verdict::Denied,
+            },
             Self::User(_) | Self::Group(..) | Self::ValidUser | Self::FileOwner | Self::FileGroup(_) => {
                 match facts.user() {
                     None => Verdict::DeniedNoUser,

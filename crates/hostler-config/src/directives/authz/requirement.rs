@@ -42,6 +42,14 @@ pub enum Requirement {
     Ssl,
     /// `ssl-verify-client`: the client has shown a certificate that is valid.
     SslVerifyClient,
+    /// Any other word where programs are mod_perl 1's: a `PerlAuthzHandler` may know it and let a user pass. By itself it lets
+    /// nobody.
+    OldProgram {
+        /// As it is written.
+        name: Box<str>,
+        /// What follows the name.
+        words: Box<str>,
+    },
     /// A provider of a program's (`PerlAddAuthzProvider`).
     Program {
         /// As it is written.
@@ -129,7 +137,14 @@ impl Requirement {
                     );
                 }
                 None if provider.starts_with("dbd-") => return Err("the server speaks to no database".into()),
-                None => return Err(format!("there is no condition \"{provider}\"")),
+                None if command.may_leave_to_old_programs() => {
+                    Self::OldProgram { name: provider.into(), words: rest.into() }
+                }
+                None => {
+                    let hint =
+                        "if it is one that a PerlAuthzHandler of mod_perl 1 knows, write PerlApiVersion 1";
+                    return Err(format!("there is no condition \"{provider}\" ({hint})"));
+                }
             },
         })
     }

@@ -181,7 +181,9 @@ fn text(requirement: &Requirement) -> String {
         Requirement::Local => "local".to_owned(),
         Requirement::Ssl => "ssl".to_owned(),
         Requirement::SslVerifyClient => "ssl-verify-client".to_owned(),
-        Requirement::Program { name, words, .. } => format!("{name} {words}").trim_end().to_owned(),
+        Requirement::OldProgram { name, words } | Requirement::Program { name, words, .. } => {
+            format!("{name} {words}").trim_end().to_owned()
+        }
     }
 }
 
