@@ -228,7 +228,8 @@ static int is_of_server(hp_field wanted)
     for (i = 0; i < hp_settings.env.count; i++) {
         hp_field known = hp_settings.env.list[i];
         if (known.name.len == wanted.name.len && memcmp(known.name.ptr, wanted.name.ptr, known.name.len) == 0)
-            return known.value.len == wanted.value.len && memcmp(known.value.ptr, wanted.value.ptr, known.value.len) == 0;
+            return known.value.len == wanted.value.len &&
+                   memcmp(known.value.ptr, wanted.value.ptr, known.value.len) == 0;
     }
     return 0;
 }
@@ -243,7 +244,8 @@ static int is_configured(pTHX_ const hp_request *r)
         SV **found = hv_fetch(env, wanted.name.ptr, (I32)wanted.name.len, 0);
         STRLEN length;
         const char *text = found && SvOK(*found) ? SvPV(*found, length) : NULL;
-        if ((!text || length != wanted.value.len || memcmp(text, wanted.value.ptr, length) != 0) && !is_of_server(wanted))
+        if ((!text || length != wanted.value.len || memcmp(text, wanted.value.ptr, length) != 0) &&
+            !is_of_server(wanted))
             return 0;
     }
     return 1;

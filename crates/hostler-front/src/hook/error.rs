@@ -240,7 +240,7 @@ fn explanation(request: &Request) -> String {
         501 => "This server can't do what was asked.".into(),
         503 => "The server has too much to do just now. Please try again in a moment.".into(),
         504 => "The program behind this page took too long to answer.".into(),
-        500.. => "Something went wrong while this page was made.".into(),
+        500.. => "There was an internal error while this page was made.".into(),
         _ => "The request could not be answered.".into(),
     }
 }

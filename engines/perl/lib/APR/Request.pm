@@ -139,7 +139,8 @@ sub _answer {
     }
     my @all = map { $_->() } @$parts;
     for my $status (map { $_->{status} } @all) {
-        APR::Request::Error::throw($self, $status, "APR::Request::$call") if APR::Request::Error::is_error($status) && !$self->isa('APR::Request::Error');
+        next if !APR::Request::Error::is_error($status) || $self->isa('APR::Request::Error');
+        APR::Request::Error::throw($self, $status, "APR::Request::$call");
     }
     my @rows = map { @{ $_->{rows} } } @all;
     return _table($table_of{$base}, $base, @rows) unless @name || $wants_list;
@@ -211,7 +212,12 @@ for my $limit (qw(read_limit brigade_limit temp_dir)) {
 
 for my $hook (qw(upload_hook hook_data)) {
     no strict 'refs';
-    *$hook = sub { my ($self, @new) = @_; my ($known) = _found($self); $known->{how}{$hook} = $new[0] if @new; return $known->{how}{$hook} };
+    *$hook = sub {
+        my ($self, @new) = @_;
+        my ($known) = _found($self);
+        $known->{how}{$hook} = $new[0] if @new;
+        return $known->{how}{$hook};
+    };
 }
 
 sub disable_uploads {
@@ -245,7 +251,8 @@ sub handle {
         @source{qw(kind type length)} = (@$parser{qw(kind type)}, length $text);
         $source{read} = sub { return substr $text, 0, $_[0], '' };
     }
-    return bless { known => { how => { read_limit => $limit, temp_dir => $parser && $parser->{directory} }, source => \%source } }, ref $class || $class;
+    my %how = (read_limit => $limit, temp_dir => $parser && $parser->{directory});
+    return bless { known => { how => \%how, source => \%source } }, ref $class || $class;
 }
 
 1;

@@ -22,14 +22,21 @@ sub temp_pool { return $_[0]->pool }
 # Lines in <Limit> are the section's.
 sub method_is_limited { return 1 }
 
+# What Apache calls the places where a line may stand.
+my @section = ([ 2 => 'Limit> or <LimitExcept' ], [ 4 => 'Directory' ], [ 8 => 'Location' ], [ 16 => 'Files' ]);
+
 # Why a line may not stand here: an argument of Apache's bits NOT_IN_VIRTUALHOST 1, NOT_IN_LIMIT 2, NOT_IN_DIRECTORY 4,
-# NOT_IN_LOCATION 8, NOT_IN_FILES 16. Only what the line's own place tells is known.
+# NOT_IN_LOCATION 8, NOT_IN_FILES 16.
 sub check_cmd_context {
     my ($parms, $forbidden) = @_;
     my $name = $parms->cmd->name;
     return "$name cannot occur within <VirtualHost> section" if $forbidden & 1 && $parms->server->is_virtual;
-    return "$name cannot occur within <Directory/Location/Files> section"
+    return "$name cannot occur within directory context"
         if ($forbidden & 28) == 28 && defined $parms->path;
+    for my $section (@section) {
+        my ($bit, $words) = @$section;
+        return "$name cannot occur within <$words> section" if $forbidden & $bit & ($parms->{place} || 0);
+    }
     return undef;    # a scalar in lists as well, as in mod_perl
 }
 

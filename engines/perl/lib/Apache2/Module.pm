@@ -148,7 +148,8 @@ sub _over {
     return $code->($base, $add);
 }
 
-# A line of the configuration: [class, name, path, file, line, override, arguments as written, arguments].
+# A line of the configuration: [class, name, path, file, line, override, arguments as written, arguments,
+# place].
 sub _say {
     my ($object, $number, $call, $parms) = @_;
     my ($class, $name) = @$call;
@@ -171,14 +172,14 @@ sub _say {
 
 sub _parms {
     my ($number, $call) = @_;
-    my ($class, $name, $path, $file, $line, $override, $args) = @$call;
+    my ($class, $name, $path, $file, $line, $override, $args, undef, $place) = @$call;
     my $command = $commands{$class}{ lc $name } or die "$name: the module $class, which adds it, is not loaded\n";
     require Apache2::ServerUtil;
     require Apache2::Directive;
     my $directive = bless { directive => $name, args => $args, filename => $file, line_num => $line }, 'Apache2::Directive';
     return bless {
         path     => $path,     server => scalar _server_of($number), info      => $command->{cmd_data},
-        override => $override, cmd    => $command,                   directive => $directive,
+        override => $override, cmd    => $command,                   directive => $directive, place => $place,
     }, 'Apache2::CmdParms';
 }
 

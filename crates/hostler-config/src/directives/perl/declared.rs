@@ -172,13 +172,14 @@ fn call(cmd: &mut Command<'_>, args: &Args) -> Result<(), String> {
     let file = cmd.builder.file(cmd.origin);
     let given: Vec<String> = given.iter().map(|word| quoted(word)).collect();
     let text = format!(
-        "[{},{},{path},{},{},{override_bits},{},[{}]]",
+        "[{},{},{path},{},{},{override_bits},{},[{}],{}]",
         quoted(&module),
         quoted(&name),
         quoted(&file),
         cmd.origin.line,
         quoted(&args.raw),
-        given.join(",")
+        given.join(","),
+        place(cmd)
     );
     if cmd.is_htaccess() {
         inline(&mut super::dir(cmd).layers, text);
@@ -186,6 +187,19 @@ fn call(cmd: &mut Command<'_>, args: &Args) -> Result<(), String> {
         known(cmd, &text);
     }
     Ok(())
+}
+
+/// Where the line stands, in the bits of Apache's `check_cmd_context`.
+fn place(cmd: &Command<'_>) -> u8 {
+    let inside = cmd.inside;
+    let bits = [
+        (cmd.context == Context::VirtualHost, 1),
+        (inside.limit, 2),
+        (inside.directory, 4),
+        (inside.location, 8),
+        (inside.files, 16),
+    ];
+    bits.into_iter().filter(|(holds, _)| *holds).map(|(_, bit)| bit).sum()
 }
 
 fn inline(layers: &mut Vec<Layer>, call: String) {
