@@ -67,7 +67,7 @@ pub(crate) struct Builder {
     pub(crate) depth: u32,
     warned: HashSet<String>,
     /// Filters that lines name and that are not the server's own: ExtFilterDefine may come later.
-    pub(crate) filters: Vec<crate::directives::filter::Named>,
+    pub(crate) filters: Vec<crate::directives::filter::FilterLine>,
     /// Handlers that lines name, lower case, and where.
     pub(crate) handlers: Vec<(Origin, &'static str, String)>,
     /// Handlers and types that an Action serves, lower case.

@@ -37,8 +37,10 @@ pub use htaccess::{Htaccess, HtaccessScope, parse_htaccess, parse_htaccess_besid
 pub use lexer::{first_word, words};
 pub use model::{Config, DirConfig, Listen, ProcessConfig, Server, ServerConfig, VhostAddress};
 pub use part::{Merge, Part, over};
-pub use read::{Asked, Attempt, LoadOptions, Output, RunAs, RunPerl, Stands, attempt, load, read, read_text};
+pub use read::{
+    Attempt, LoadOptions, Output, PerlRequest, RunAs, RunPerl, Stands, attempt, load, read, read_text,
+};
 pub use section::{Kind, MethodSet, Pattern, Section, Setting};
 pub use slot::{Slot, Slots};
 pub use table::{Action, Args, Arity, Contexts, Directive, Effect, Module, Overrides};
-pub use tree::{Decides, Declared, Facts, Foreign, Kept, Node, Origin, Provider, SystemUser, Tree};
+pub use tree::{Decides, Declared, EnvVariable, Facts, Foreign, Node, Origin, Provider, SystemUser, Tree};

@@ -21,7 +21,7 @@ mod version;
 
 pub use condition::Stands;
 pub(crate) use expand::Reader;
-pub use run_perl::{Asked, Output, RunAs, RunPerl};
+pub use run_perl::{Output, PerlRequest, RunAs, RunPerl};
 
 use crate::{Config, ConfigError, Node, Tree};
 use std::path::PathBuf;

@@ -41,7 +41,7 @@ pub struct Facts {
     /// Contents of the files that directives name, by absolute path (TypesConfig).
     pub attached: BTreeMap<String, String>,
     /// Variables of the reader's environment that PassEnv and expressions name; one that is not set is missing.
-    pub environment: BTreeMap<String, Kept>,
+    pub environment: BTreeMap<String, EnvVariable>,
     /// `<Perl>` sections, and directives that load code, which were run when the configuration was read: what they build
     /// stands behind them.
     pub configured: BTreeSet<Origin>,
@@ -127,7 +127,7 @@ pub struct Provider {
 /// A variable of the environment in which the configuration was read. The configuration's own lines may use each;
 /// .htaccess files and what is evaluated for requests only those that are meant for their virtual host.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Kept {
+pub struct EnvVariable {
     /// Its value.
     pub value: String,
     /// Named for the whole server.

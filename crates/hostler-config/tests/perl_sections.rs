@@ -4,11 +4,11 @@
 use hostler_config::directives::perl::layers_text;
 use hostler_config::pools::pools;
 use hostler_config::{
-    Asked, Config, ConfigError, HtaccessScope, LoadOptions, Origin, Output, RunPerl, Tree, load,
+    Config, ConfigError, HtaccessScope, LoadOptions, Origin, Output, PerlRequest, RunPerl, Tree, load,
     parse_htaccess, read, read_text,
 };
 use hostler_perl_frames::PreloadKind;
-use hostler_perl_frames::configure::Shown;
+use hostler_perl_frames::configure::SourceFacts;
 use std::cell::RefCell;
 use std::path::PathBuf;
 use std::rc::Rc;
@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 struct Echo(Rc<RefCell<Vec<String>>>);
 
 impl RunPerl for Echo {
-    fn run(&mut self, asked: &Asked<'_>) -> Result<Output, String> {
+    fn run(&mut self, asked: &PerlRequest<'_>) -> Result<Output, String> {
         let (user, text) = (asked.run_as.user.as_deref().unwrap_or("-"), asked.preload.text.trim());
         let line = asked.preload.origin.rsplit(':').next().unwrap_or_default();
         let first = text.lines().next().unwrap_or_default();
@@ -49,13 +49,13 @@ impl RunPerl for Echo {
     }
 
     /// Names tell: of modules, files, and what code loads.
-    fn look(&mut self, asked: &Asked<'_>, places: &[String]) -> Shown {
+    fn look(&mut self, asked: &PerlRequest<'_>, places: &[String]) -> SourceFacts {
         let text = &asked.preload.text;
         let learned = text.contains("Learn").then(|| "/learned".to_owned());
         let (adds, fills) = (text.contains("Adds"), text.contains("Fills"));
         let places = places.iter().cloned().chain(learned).collect();
         let first = text.contains("Old");
-        Shown { adds, fills, first, second: false, places }
+        SourceFacts { adds, fills, first, second: false, places }
     }
 }
 
@@ -408,15 +408,15 @@ fn htaccess_files_carry_their_calls_with_them() {
 struct Facts(Rc<RefCell<String>>);
 
 impl RunPerl for Facts {
-    fn run(&mut self, asked: &Asked<'_>) -> Result<Output, String> {
+    fn run(&mut self, asked: &PerlRequest<'_>) -> Result<Output, String> {
         let main = asked.main;
         *self.0.borrow_mut() =
             format!("{} {} {} {:?}", main.name, main.admin, main.document_root, asked.vars);
         Ok(Output::default())
     }
 
-    fn look(&mut self, _: &Asked<'_>, _: &[String]) -> Shown {
-        Shown::default()
+    fn look(&mut self, _: &PerlRequest<'_>, _: &[String]) -> SourceFacts {
+        SourceFacts::default()
     }
 }
 

@@ -14,7 +14,7 @@ use std::process::ExitCode;
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-use crate::{Engine, Gone, Next, Serve, Trip, process};
+use crate::{Engine, Next, NoMessage, Serve, Trip, process};
 
 /// `hostler_engine`: an engine's functions. What may be null is an `Option`.
 #[repr(C)]
@@ -265,7 +265,7 @@ unsafe extern "C" fn hostler_read_body(bytes: *mut c_char, length: usize) -> isi
     let into = unsafe { std::slice::from_raw_parts_mut(bytes.cast::<u8>(), length) };
     match current(|trip| trip.read_body(into)) {
         Some(Ok(count)) => count as isize,
-        Some(Err(Gone::Interrupted)) => -2,
+        Some(Err(NoMessage::Interrupted)) => -2,
         None | Some(Err(_)) => -1,
     }
 }

@@ -11,7 +11,7 @@ const CHUNK: (usize, usize) = (4 << 10, 64 << 10);
 
 /// Why there is no message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Gone {
+pub enum NoMessage {
     /// Nobody waits for the answer any more.
     Abandoned,
     /// What came is not a message.
@@ -39,13 +39,13 @@ impl Incoming {
 
     /// The next message's kind and length, waiting for its head. To be followed by [`Self::body`] or
     /// [`Self::take`].
-    pub(crate) fn head(&mut self, from: &mut Conversation) -> Result<(u8, usize), Gone> {
+    pub(crate) fn head(&mut self, from: &mut Conversation) -> Result<(u8, usize), NoMessage> {
         self.have(work::HEAD, from)?;
         let mut head = [0; work::HEAD];
         head.copy_from_slice(&self.bytes[self.start..self.start + work::HEAD]);
-        let (kind, length) = work::read_head(head).map_err(|_| Gone::Malformed)?;
+        let (kind, length) = work::read_head(head).map_err(|_| NoMessage::Malformed)?;
         if length > MOST {
-            return Err(Gone::Malformed);
+            return Err(NoMessage::Malformed);
         }
         // A body's bytes are not kept as a message.
         if kind != ToWorker::BODY {
@@ -64,7 +64,7 @@ impl Incoming {
     }
 
     /// Some bytes of a message that need not be there whole; 0: nobody waits for the answer any more.
-    pub(crate) fn take(&mut self, into: &mut [u8], from: &mut Conversation) -> Result<usize, Gone> {
+    pub(crate) fn take(&mut self, into: &mut [u8], from: &mut Conversation) -> Result<usize, NoMessage> {
         if self.start == self.end {
             // Straight to where they go.
             return from.read_some(into).map_err(interrupted);
@@ -75,7 +75,7 @@ impl Incoming {
         Ok(count)
     }
 
-    fn have(&mut self, count: usize, from: &mut Conversation) -> Result<(), Gone> {
+    fn have(&mut self, count: usize, from: &mut Conversation) -> Result<(), NoMessage> {
         while self.end - self.start < count {
             if self.start + count > self.bytes.len() {
                 self.bytes.copy_within(self.start..self.end, 0);
@@ -83,7 +83,7 @@ impl Incoming {
                 self.bytes.resize(count.max(self.bytes.len()), 0);
             }
             match from.read_some(&mut self.bytes[self.end..]) {
-                Ok(0) => return Err(Gone::Abandoned),
+                Ok(0) => return Err(NoMessage::Abandoned),
                 Ok(more) => self.end += more,
                 Err(e) => return Err(interrupted(e)),
             }
@@ -95,6 +95,6 @@ impl Incoming {
     }
 }
 
-fn interrupted(_: io::Error) -> Gone {
-    Gone::Interrupted
+fn interrupted(_: io::Error) -> NoMessage {
+    NoMessage::Interrupted
 }

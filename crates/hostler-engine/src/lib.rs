@@ -27,7 +27,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::process::ExitCode;
 
-pub use incoming::Gone;
+pub use incoming::NoMessage;
 pub use trip::{Next, Trip};
 
 /// A language's runtime in a pool's parent: loaded once, then forked.

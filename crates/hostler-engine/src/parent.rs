@@ -95,7 +95,7 @@ struct Parent<E> {
 }
 
 /// Who has something to say.
-struct Heard {
+struct Events {
     links: Vec<LinkId>,
     door: bool,
     signals: bool,
@@ -133,7 +133,7 @@ impl<E: Engine> Parent<E> {
     }
 
     /// `rest`: signals are left alone for so long.
-    fn wait(&self, rest: Option<Duration>) -> io::Result<Heard> {
+    fn wait(&self, rest: Option<Duration>) -> io::Result<Events> {
         let controls = self.links.iter().map(|link| &link.control).chain(&self.door);
         let mut watches: Vec<_> =
             controls.map(|control| Watch { fd: control.as_fd(), write: control.has_unsent() }).collect();
@@ -147,7 +147,7 @@ impl<E: Engine> Parent<E> {
         let reads = |at: usize| ready.get(at).is_some_and(|ready| ready.read);
         let of_links = self.links.iter().enumerate();
         let count = self.links.len();
-        Ok(Heard {
+        Ok(Events {
             links: of_links
                 .filter(|(at, link)| reads(*at) || link.control.has_frame())
                 .map(|(_, link)| link.id)

@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use crate::incoming::Incoming;
 use crate::processor::Processor;
-use crate::{Gone, Serve, process};
+use crate::{NoMessage, Serve, process};
 
 /// A worker that knows so many configurations ends after its request: none is ever forgotten.
 const MANY: usize = 8192;
@@ -163,9 +163,9 @@ impl<S: Serve> Trip<S> {
     }
 
     /// What the engine has been told makes no sense: its worker ends.
-    pub fn malformed(&mut self) -> Gone {
+    pub fn malformed(&mut self) -> NoMessage {
         self.malformed = true;
-        Gone::Malformed
+        NoMessage::Malformed
     }
 }
 
@@ -173,13 +173,13 @@ impl<S: Serve> Trip<S> {
     /// What comes next; definitions are taken on the way, and the body is put aside.
     ///
     /// # Errors
-    /// [`Gone`]; `Abandoned` also when the request has been released, so that no (further) head comes. Never `Interrupted`.
+    /// [`NoMessage`]; `Abandoned` also when the request has been released, so that no (further) head comes. Never `Interrupted`.
     #[allow(clippy::should_implement_trait, reason = "it borrows what it gives")]
-    pub fn next(&mut self) -> Result<Next, Gone> {
+    pub fn next(&mut self) -> Result<Next, NoMessage> {
         let next = self.await_any(true)?;
         // Nothing that was not answered yet: what had been asked was.
         if self.released {
-            return Err(Gone::Abandoned);
+            return Err(NoMessage::Abandoned);
         }
         if next == Next::Request {
             self.begin()?;
@@ -190,12 +190,12 @@ impl<S: Serve> Trip<S> {
     /// Waits for something of the engine's own, as [`Self::next`] does; a request that is released meanwhile goes on.
     ///
     /// # Errors
-    /// [`Gone`], but not `Interrupted`.
-    pub fn await_own(&mut self) -> Result<(), Gone> {
+    /// [`NoMessage`], but not `Interrupted`.
+    pub fn await_own(&mut self) -> Result<(), NoMessage> {
         self.await_any(false).map(drop)
     }
 
-    fn begin(&mut self) -> Result<(), Gone> {
+    fn begin(&mut self) -> Result<(), NoMessage> {
         let Ok(flags) = Decoder(&self.request).u32() else { return Err(self.malformed()) };
         self.flags = flags;
         self.finished = false;
@@ -205,11 +205,11 @@ impl<S: Serve> Trip<S> {
     }
 
     /// `head`: heads and the request's release end it, too.
-    fn await_any(&mut self, head: bool) -> Result<Next, Gone> {
+    fn await_any(&mut self, head: bool) -> Result<Next, NoMessage> {
         self.stash_piece()?;
         loop {
             let (kind, length) = match self.next_head() {
-                Err(Gone::Interrupted) => continue,
+                Err(NoMessage::Interrupted) => continue,
                 other => other?,
             };
             match kind {
@@ -238,14 +238,14 @@ impl<S: Serve> Trip<S> {
         }
     }
 
-    fn next_head(&mut self) -> Result<(u8, usize), Gone> {
-        let conversation = self.conversation.as_mut().ok_or(Gone::Abandoned)?;
+    fn next_head(&mut self) -> Result<(u8, usize), NoMessage> {
+        let conversation = self.conversation.as_mut().ok_or(NoMessage::Abandoned)?;
         let head = self.incoming.head(conversation);
-        self.malformed |= matches!(head, Err(Gone::Malformed));
+        self.malformed |= matches!(head, Err(NoMessage::Malformed));
         head
     }
 
-    fn define(&mut self, length: usize) -> Result<(), Gone> {
+    fn define(&mut self, length: usize) -> Result<(), NoMessage> {
         // Programs that add other configuration with every request would fill the worker.
         self.exits |= self.directories.len() >= MANY;
         let is_defined = define::<S>(self.incoming.body(length), &mut self.directories);
@@ -257,24 +257,24 @@ impl<S: Serve> Trip<S> {
         self.has_asked = false;
     }
 
-    fn body_end(&mut self, length: usize) -> Result<(), Gone> {
+    fn body_end(&mut self, length: usize) -> Result<(), NoMessage> {
         let Ok(complete) = Decoder(self.incoming.body(length)).bool() else { return Err(self.malformed()) };
         self.body = if complete { Body::Ended } else { Body::Broken };
         self.has_asked = false;
         Ok(())
     }
 
-    fn stash_piece(&mut self) -> Result<(), Gone> {
-        let conversation = self.conversation.as_mut().ok_or(Gone::Abandoned)?;
+    fn stash_piece(&mut self) -> Result<(), NoMessage> {
+        let conversation = self.conversation.as_mut().ok_or(NoMessage::Abandoned)?;
         while self.piece > 0 {
             let filled = self.stashed.len();
             self.stashed.resize(filled + self.piece.min(64 << 10), 0);
             let taken = self.incoming.take(&mut self.stashed[filled..], conversation);
             self.stashed.truncate(filled + taken.as_ref().map_or(0, |count| *count));
             match taken {
-                Ok(0) => return Err(Gone::Abandoned),
+                Ok(0) => return Err(NoMessage::Abandoned),
                 Ok(count) => self.piece -= count,
-                Err(Gone::Interrupted) => {}
+                Err(NoMessage::Interrupted) => {}
                 Err(gone) => return Err(gone),
             }
         }
@@ -284,8 +284,8 @@ impl<S: Serve> Trip<S> {
     /// Reads from the request's body. `Ok(0)`: its end.
     ///
     /// # Errors
-    /// [`Gone::Abandoned`]: it broke off. [`Gone::Interrupted`]: a signal handler ran; ask again.
-    pub fn read_body(&mut self, into: &mut [u8]) -> Result<usize, Gone> {
+    /// [`NoMessage::Abandoned`]: it broke off. [`NoMessage::Interrupted`]: a signal handler ran; ask again.
+    pub fn read_body(&mut self, into: &mut [u8]) -> Result<usize, NoMessage> {
         if into.is_empty() {
             return Ok(0);
         }
@@ -300,7 +300,7 @@ impl<S: Serve> Trip<S> {
         while self.piece == 0 {
             match self.body {
                 Body::Ended => return Ok(0),
-                Body::Broken => return Err(Gone::Abandoned),
+                Body::Broken => return Err(NoMessage::Abandoned),
                 Body::Coming if asks && !self.has_asked => {
                     self.has_asked = true;
                     self.say(&FromWorker::ReadBody(u32::try_from(into.len()).unwrap_or(u32::MAX)));
@@ -317,9 +317,9 @@ impl<S: Serve> Trip<S> {
             }
         }
         let most = into.len().min(self.piece);
-        let conversation = self.conversation.as_mut().ok_or(Gone::Abandoned)?;
+        let conversation = self.conversation.as_mut().ok_or(NoMessage::Abandoned)?;
         match self.incoming.take(&mut into[..most], conversation)? {
-            0 => Err(Gone::Abandoned),
+            0 => Err(NoMessage::Abandoned),
             count => {
                 self.piece -= count;
                 Ok(count)

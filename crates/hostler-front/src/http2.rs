@@ -8,8 +8,8 @@ use crate::hook::reply::Reply;
 use crate::http1::send::bodiless;
 use crate::io::body::{Body, BodyError, BodyStream, RequestBody};
 use crate::io::deadline::Deadline;
-use crate::io::sent::Ended;
-use crate::io::sent::Sent;
+use crate::io::sent::Delivery;
+use crate::io::sent::SendError;
 use crate::request::Request;
 use crate::request::connection::Peer;
 use crate::request::thread::Thread;
@@ -321,7 +321,7 @@ fn respond(thread: Rc<Thread>, activity: Rc<Activity>, mut reply: Reply) -> hype
         length: body.len(),
         stream: body.into_stream(),
         reply: Some(reply),
-        sent: Sent { total: total as u64, body: 0, length },
+        sent: Delivery { total: total as u64, body: 0, length },
         failed: None,
         done: false,
         thread,
@@ -343,7 +343,7 @@ struct Sending {
     stream: Box<dyn BodyStream>,
     length: Option<u64>,
     reply: Option<Reply>,
-    sent: Sent,
+    sent: Delivery,
     failed: Option<BodyError>,
     done: bool,
     thread: Rc<Thread>,
@@ -394,9 +394,9 @@ impl Drop for Sending {
         self.activity.sending.set(self.activity.sending.get() - 1);
         self.activity.moved();
         let result = match self.failed.take() {
-            Some(error) => Err(Ended::Body(error)),
+            Some(error) => Err(SendError::Body(error)),
             None if self.done || self.is_end_stream_now() => Ok(()),
-            None => Err(Ended::Gone),
+            None => Err(SendError::Gone),
         };
         if let Some(reply) = self.reply.take() {
             reply.finish(&self.thread, self.sent, &result, 0, true);
@@ -408,7 +408,7 @@ impl Sending {
     /// The body of an answer after which there are bytes of another protocol.
     fn nothing(thread: Rc<Thread>, activity: Rc<Activity>) -> Self {
         activity.sending.set(activity.sending.get() + 1);
-        let (stream, sent) = (Body::Empty.into_stream(), Sent::default());
+        let (stream, sent) = (Body::Empty.into_stream(), Delivery::default());
         Self { stream, length: Some(0), reply: None, sent, failed: None, done: true, thread, activity }
     }
 

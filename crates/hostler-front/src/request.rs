@@ -43,7 +43,7 @@ use std::sync::Arc;
 
 pub(crate) use client::Client;
 pub(crate) use reply::Reply;
-pub(crate) use resource::{Found, Resource};
+pub(crate) use resource::{FileEntry, Resource};
 pub(crate) use target::Target;
 
 /// Why a request exists.

@@ -92,12 +92,12 @@ pub trait Place<B: Backend>: Send {
     fn abandon(&mut self, runs_on: bool);
 
     /// How far an abandoned request is. Passes over some of what the worker says, and never waits.
-    fn look(&mut self, common: &B::Common) -> Left;
+    fn look(&mut self, common: &B::Common) -> AbandonedState;
 }
 
 /// How far an abandoned request is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Left {
+pub enum AbandonedState {
     /// The worker is still at it.
     Runs,
     /// It has ended.

@@ -18,9 +18,9 @@ const MOST: usize = 1 << 20;
 
 /// What was made of the page and is not taken yet.
 #[derive(Clone, Default)]
-struct Made(Rc<RefCell<Vec<u8>>>);
+struct Output(Rc<RefCell<Vec<u8>>>);
 
-impl OutputSink for Made {
+impl OutputSink for Output {
     fn handle_chunk(&mut self, chunk: &[u8]) {
         self.0.borrow_mut().extend_from_slice(chunk);
     }
@@ -28,15 +28,15 @@ impl OutputSink for Made {
 
 /// A page on its way.
 pub struct Page {
-    rewriter: Option<HtmlRewriter<'static, Made>>,
-    made: Made,
+    rewriter: Option<HtmlRewriter<'static, Output>>,
+    made: Output,
 }
 
 impl Page {
     /// `kind`: its media type, with its character set or without.
     #[must_use]
     pub fn new(dir: Arc<DirConfig>, rules: Rules, kind: Option<&[u8]>) -> Self {
-        let made = Made::default();
+        let made = Output::default();
         if let Some(doctype) = &dir.proxy_html.doctype {
             made.0.borrow_mut().extend_from_slice(doctype.as_bytes());
         }
@@ -73,8 +73,8 @@ fn rewriter(
     dir: Arc<DirConfig>,
     rules: Rc<Rules>,
     encoding: AsciiCompatibleEncoding,
-    made: Made,
-) -> HtmlRewriter<'static, Made> {
+    made: Output,
+) -> HtmlRewriter<'static, Output> {
     let config = &dir.proxy_html;
     let extended = config.extended == Some(true);
     let (strips, replaces) = (config.strips_comments == Some(true), config.doctype.is_some());

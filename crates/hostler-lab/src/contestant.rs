@@ -26,7 +26,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 pub use counting::{Counting, Counts};
-pub use memory::Held;
+pub use memory::ProcessMemory;
 pub use start::Running;
 pub use users::{second_user, site_user};
 

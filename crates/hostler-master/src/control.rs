@@ -26,7 +26,7 @@ pub(crate) struct Channel {
 
 /// What a front has said.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Heard {
+pub(crate) enum FrontMessage {
     /// A message.
     Message(FromFront),
     /// Nothing at the moment.
@@ -89,24 +89,24 @@ impl Channel {
     }
 
     /// The next thing that the front has said.
-    pub(crate) fn hear(&self) -> Heard {
+    pub(crate) fn hear(&self) -> FrontMessage {
         if self.outbox.len() > MOST_WAITING {
-            return Heard::Malformed("it does not read its answers");
+            return FrontMessage::Malformed("it does not read its answers");
         }
         let mut bytes = [0; MESSAGE_SIZE];
         let mut fds = Vec::new();
         match recv(self.socket.as_fd(), &mut bytes, &mut fds, Wait::No) {
-            Ok(_) if !fds.is_empty() => Heard::Malformed("it sent descriptors"),
-            Ok(0) => Heard::Closed,
+            Ok(_) if !fds.is_empty() => FrontMessage::Malformed("it sent descriptors"),
+            Ok(0) => FrontMessage::Closed,
             Ok(n) => match FromFront::decode(&bytes[..n]) {
-                Ok(message) => Heard::Message(message),
-                Err(_) => Heard::Malformed("it sent a malformed control message"),
+                Ok(message) => FrontMessage::Message(message),
+                Err(_) => FrontMessage::Malformed("it sent a malformed control message"),
             },
-            Err(e) if e.kind() == io::ErrorKind::WouldBlock => Heard::Nothing,
+            Err(e) if e.kind() == io::ErrorKind::WouldBlock => FrontMessage::Nothing,
             Err(e) if e.kind() == io::ErrorKind::InvalidData => {
-                Heard::Malformed("it sent a malformed control message")
+                FrontMessage::Malformed("it sent a malformed control message")
             }
-            Err(_) => Heard::Closed,
+            Err(_) => FrontMessage::Closed,
         }
     }
 }
@@ -128,22 +128,22 @@ mod tests {
     #[test]
     fn hears_messages_and_the_end() {
         let (channel, front) = pair();
-        assert_eq!(channel.hear(), Heard::Nothing);
+        assert_eq!(channel.hear(), FrontMessage::Nothing);
         say(&front, &FromFront::SpawnSite(4).encode());
-        assert_eq!(channel.hear(), Heard::Message(FromFront::SpawnSite(4)));
+        assert_eq!(channel.hear(), FrontMessage::Message(FromFront::SpawnSite(4)));
         drop(front);
-        assert_eq!(channel.hear(), Heard::Closed);
+        assert_eq!(channel.hear(), FrontMessage::Closed);
     }
 
     #[test]
     fn anything_else_is_malformed() {
         let (channel, front) = pair();
         say(&front, b"short");
-        assert!(matches!(channel.hear(), Heard::Malformed(_)));
+        assert!(matches!(channel.hear(), FrontMessage::Malformed(_)));
         say(&front, &[0; 17]);
-        assert!(matches!(channel.hear(), Heard::Malformed(_)));
+        assert!(matches!(channel.hear(), FrontMessage::Malformed(_)));
         send(front.as_fd(), &FromFront::Ready.encode(), &[front.as_fd()], Wait::Yes).unwrap();
-        assert_eq!(channel.hear(), Heard::Malformed("it sent descriptors"));
+        assert_eq!(channel.hear(), FrontMessage::Malformed("it sent descriptors"));
     }
 
     #[test]
@@ -154,7 +154,7 @@ mod tests {
         }
         channel.flush().unwrap();
         assert!(channel.waiting());
-        assert_eq!(channel.hear(), Heard::Malformed("it does not read its answers"));
+        assert_eq!(channel.hear(), FrontMessage::Malformed("it does not read its answers"));
         drop(front);
         assert!(channel.flush().is_err());
     }

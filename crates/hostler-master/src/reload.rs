@@ -6,7 +6,7 @@ use hostler_wire::control::FromFront;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use crate::control::Heard;
+use crate::control::FrontMessage;
 use crate::generation::{Generation, Phase};
 use crate::listen::Listener;
 use crate::master::Master;
@@ -113,9 +113,9 @@ impl Master {
                     None => return,
                 };
             match heard {
-                Heard::Nothing => return,
-                Heard::Message(FromFront::Ready) => self.front_ready(number, now),
-                Heard::Message(FromFront::SpawnSite(site)) => {
+                FrontMessage::Nothing => return,
+                FrontMessage::Message(FromFront::Ready) => self.front_ready(number, now),
+                FrontMessage::Message(FromFront::SpawnSite(site)) => {
                     if !self.spawn_site(number, site, now) {
                         return self.condemn_front(
                             number,
@@ -124,15 +124,15 @@ impl Master {
                         );
                     }
                 }
-                Heard::Message(FromFront::EndSite(process)) => self.end_site(number, process),
-                Heard::Message(FromFront::Alive) => self.front_lives(number, now),
-                Heard::Message(FromFront::Stuck(thread)) => {
+                FrontMessage::Message(FromFront::EndSite(process)) => self.end_site(number, process),
+                FrontMessage::Message(FromFront::Alive) => self.front_lives(number, now),
+                FrontMessage::Message(FromFront::Stuck(thread)) => {
                     if !self.front_stuck(number, thread, now) {
                         return self.condemn_front(number, "it named a thread that it does not have", now);
                     }
                 }
-                Heard::Malformed(why) => return self.condemn_front(number, why, now),
-                Heard::Closed => return self.front_closed(number, now),
+                FrontMessage::Malformed(why) => return self.condemn_front(number, why, now),
+                FrontMessage::Closed => return self.front_closed(number, now),
             }
         }
     }

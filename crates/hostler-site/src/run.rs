@@ -5,7 +5,7 @@
 //! site's user and root can change either, or the checks would have refused them.
 
 use hostler_sys::exec::{Launch, LaunchError, Launcher, Strings};
-use hostler_sys::fs::{self, Found, Node, Stat};
+use hostler_sys::fs::{self, Node, Resolution, Stat};
 use hostler_sys::limits::{Bounds, Limit};
 use hostler_sys::process::Pid;
 use hostler_wire::site::{Limits, Program, Run, RunError};
@@ -179,7 +179,7 @@ fn judge(working: &Node, name: &[u8], suexec: bool) -> Result<TrustedProgram, Ru
         check_file(&node, working, name, suexec)?;
         return Ok(TrustedProgram { node, place: Place::Working, name: name.to_vec() });
     }
-    let Found { node, directory, name } =
+    let Resolution { node, directory, name } =
         node.follow(working, &mut |_| ()).map_err(|e| unreachable_program(&e))?;
     check_directory(directory.stat(), suexec)?;
     check_file(&node, &directory, &name, suexec)?;

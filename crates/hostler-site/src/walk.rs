@@ -2,7 +2,7 @@
 //!
 //! Each directory is watched *before* anything in it is looked at, so that no change falls between the two.
 
-use hostler_sys::fs::{self, Found, Node, Of, Stat, Watches};
+use hostler_sys::fs::{self, Node, Of, Resolution, Stat, Watches};
 use hostler_wire::site::{AccessFile, FileInfo, FileKind, Level, Walk, WalkResult};
 use rustix::fs::FileType;
 use rustix::io::Errno;
@@ -132,7 +132,7 @@ impl<'a> Walker<'a> {
     }
 
     /// Follows a link; the directories that it leads through are watched, and the answer depends on them.
-    fn follow(&mut self, link: &Node, directory: &Node) -> io::Result<Found> {
+    fn follow(&mut self, link: &Node, directory: &Node) -> io::Result<Resolution> {
         link.follow(directory, &mut |passed| self.depend_on(passed))
     }
 

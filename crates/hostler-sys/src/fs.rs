@@ -31,7 +31,7 @@ pub struct Node {
 
 /// Where a resolution has ended.
 #[derive(Debug)]
-pub struct Found {
+pub struct Resolution {
     /// What stands there; never a link.
     pub node: Node,
     /// The directory where it was found under [`Self::name`].
@@ -176,7 +176,7 @@ impl Node {
     ///
     /// # Errors
     /// The kernel's: ENOENT for a dangling link, ELOOP, EACCES, ENOTDIR.
-    pub fn follow(&self, directory: &Self, visit: &mut dyn FnMut(&Self)) -> io::Result<Found> {
+    pub fn follow(&self, directory: &Self, visit: &mut dyn FnMut(&Self)) -> io::Result<Resolution> {
         resolve(directory, &self.target(directory)?, visit)
     }
 }
@@ -208,11 +208,11 @@ pub fn path_of(fd: BorrowedFd<'_>) -> Option<Vec<u8>> {
 ///
 /// # Errors
 /// The kernel's, as for `open`; ELOOP over 40 links.
-pub fn resolve(start: &Node, path: &[u8], visit: &mut dyn FnMut(&Node)) -> io::Result<Found> {
+pub fn resolve(start: &Node, path: &[u8], visit: &mut dyn FnMut(&Node)) -> io::Result<Resolution> {
     if path.is_empty() {
         return Err(Errno::NOENT.into());
     }
-    let mut at = Found { node: start.again()?, directory: start.again()?, name: b".".to_vec() };
+    let mut at = Resolution { node: start.again()?, directory: start.again()?, name: b".".to_vec() };
     let mut rest: Vec<Vec<u8>> = Vec::new();
     let mut links = 0;
     push(&mut at, &mut rest, path)?;
@@ -229,19 +229,19 @@ pub fn resolve(start: &Node, path: &[u8], visit: &mut dyn FnMut(&Node)) -> io::R
         } else if !next.is_directory() && !rest.is_empty() {
             return Err(Errno::NOTDIR.into());
         } else {
-            at = Found { directory: std::mem::replace(&mut at.node, next), node: at.node, name };
+            at = Resolution { directory: std::mem::replace(&mut at.node, next), node: at.node, name };
         }
     }
     Ok(at)
 }
 
 /// Puts a path's components on the stack, the first on top; an absolute one starts again from `/`.
-fn push(at: &mut Found, rest: &mut Vec<Vec<u8>>, path: &[u8]) -> io::Result<()> {
+fn push(at: &mut Resolution, rest: &mut Vec<Vec<u8>>, path: &[u8]) -> io::Result<()> {
     if path.is_empty() || path.len() >= LONGEST_PATH {
         return Err(if path.is_empty() { Errno::NOENT } else { Errno::NAMETOOLONG }.into());
     }
     if path.starts_with(b"/") {
-        *at = Found { node: Node::root()?, directory: Node::root()?, name: b".".to_vec() };
+        *at = Resolution { node: Node::root()?, directory: Node::root()?, name: b".".to_vec() };
     }
     // A slash at the end asks for a directory, as `.` does.
     if path.ends_with(b"/") {

@@ -8,7 +8,7 @@ use hostler_config::technique::{self, Engine};
 use std::path::Path;
 
 use crate::cli::{self, Run};
-use crate::plan::{Findings, Found, Roles, Situation, examine, limits, listen, logs, report, secrets};
+use crate::plan::{Finding, Findings, Roles, Situation, examine, limits, listen, logs, report, secrets};
 use crate::{Failed, load, run, signal, survey};
 
 pub(crate) fn command(args: &cli::Check) -> Result<(), Failed> {
@@ -36,7 +36,7 @@ fn check(args: &Run) -> Result<Config, Failed> {
         found.extend(listen::inspect(config, &situation));
     }
     found.extend(programs(config));
-    let unseen = found.iter().any(|found| matches!(found, Found::Unseen(_)));
+    let unseen = found.iter().any(|found| matches!(found, Finding::Unseen(_)));
     report(found, situation.root())?;
     let hosts = config.servers.len().saturating_sub(1);
     let file = args.configuration.file.display();
@@ -52,21 +52,21 @@ fn ourselves(servers: usize) -> Roles {
 }
 
 /// The programs that a start needs, and the engine.
-fn programs(config: &Config) -> Vec<Found> {
+fn programs(config: &Config) -> Vec<Finding> {
     let master = match run::master() {
         Ok(master) => master,
-        Err(Failed(why)) => return vec![Found::Error(why)],
+        Err(Failed(why)) => return vec![Finding::Error(why)],
     };
     let beside = master.parent().unwrap_or(Path::new("/"));
     let missing = |name: &str| {
         let path = beside.join(name);
         (!path.is_file()).then(|| format!("the program {} is not there", path.display()))
     };
-    let mut found: Vec<Found> =
-        ["hostler-front", "hostler-site"].into_iter().filter_map(missing).map(Found::Error).collect();
+    let mut found: Vec<Finding> =
+        ["hostler-front", "hostler-site"].into_iter().filter_map(missing).map(Finding::Error).collect();
     found.extend(engines(config).filter_map(|engine| {
         let why = missing(&format!("hostler-{}", engine.name))?;
-        Some(Found::Warning(format!("{why}: requests for {} programs will fail", engine.language)))
+        Some(Finding::Warning(format!("{why}: requests for {} programs will fail", engine.language)))
     }));
     found
 }

@@ -9,9 +9,9 @@
 //!
 //! **Runs as** whoever reads the configuration, normally root. **Diagnostics** are errors of the configuration.
 
-use hostler_config::{Asked, Output, RunAs, RunPerl};
+use hostler_config::{Output, PerlRequest, RunAs, RunPerl};
 use hostler_perl_frames::PreloadKind;
-use hostler_perl_frames::configure::{FromConfigure, LONGEST_ANSWER, Shown, ToConfigure};
+use hostler_perl_frames::configure::{FromConfigure, LONGEST_ANSWER, SourceFacts, ToConfigure};
 use hostler_sys::limits::{Bounds, Limit};
 use hostler_sys::process::{self, Identity, Pid, Program, Signal, Spawn, spawn};
 use hostler_wire::frame::{HEAD, Head};
@@ -41,7 +41,7 @@ const PATH: &std::ffi::CStr = c"PATH=/usr/local/bin:/usr/bin:/bin";
 pub(crate) struct PerlSections(HashMap<RunAs, Sections>);
 
 impl RunPerl for PerlSections {
-    fn run(&mut self, asked: &Asked<'_>) -> Result<Output, String> {
+    fn run(&mut self, asked: &PerlRequest<'_>) -> Result<Output, String> {
         let sections = self.of(asked)?;
         sections.begin(asked)?;
         let question = ToConfigure::Run { preload: asked.preload.clone(), in_host: asked.in_host };
@@ -54,7 +54,7 @@ impl RunPerl for PerlSections {
         }
     }
 
-    fn look(&mut self, asked: &Asked<'_>, places: &[String]) -> Shown {
+    fn look(&mut self, asked: &PerlRequest<'_>, places: &[String]) -> SourceFacts {
         let question = ToConfigure::Look {
             preload: asked.preload.clone(),
             server_root: asked.server_root.to_owned(),
@@ -63,14 +63,14 @@ impl RunPerl for PerlSections {
         // Without a process nothing is seen. What builds all the same says so when it is loaded to serve.
         match self.of(asked).and_then(|sections| sections.ask(&question)) {
             Ok(FromConfigure::Saw(shown)) => shown,
-            _ => Shown::default(),
+            _ => SourceFacts::default(),
         }
     }
 }
 
 impl PerlSections {
     /// The process of who runs this. One that has only looked at files so far makes room for another's.
-    fn of(&mut self, asked: &Asked<'_>) -> Result<&mut Sections, String> {
+    fn of(&mut self, asked: &PerlRequest<'_>) -> Result<&mut Sections, String> {
         if !self.0.contains_key(asked.run_as) {
             self.0.retain(|_, sections| sections.begun);
             self.0.insert(asked.run_as.clone(), Sections::start(asked.run_as)?);
@@ -118,7 +118,7 @@ impl Sections {
     }
 
     /// Makes the interpreter, once.
-    fn begin(&mut self, asked: &Asked<'_>) -> Result<(), String> {
+    fn begin(&mut self, asked: &PerlRequest<'_>) -> Result<(), String> {
         if self.begun {
             return Ok(());
         }

@@ -8,7 +8,7 @@ mod count;
 use crate::Failed;
 use crate::load;
 use crate::plan::{Situation, users};
-use count::{Found, Standing, Survey};
+use count::{MissingDirective, Standing, Survey};
 use hostler_config::directives::core::{Allow, OptionBits};
 use hostler_config::{Config, HtaccessScope, Origin, Overrides, Stands, parse_htaccess_beside, read_text};
 use hostler_sys::fs::{Node, read_to_end};
@@ -161,7 +161,7 @@ pub(crate) fn of_configuration(config: &Config) -> String {
 }
 
 /// A line for each, the most used first, with what to do instead below it.
-fn table(lacking: &[Found]) -> String {
+fn table(lacking: &[MissingDirective]) -> String {
     if lacking.is_empty() {
         return String::new();
     }

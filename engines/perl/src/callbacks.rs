@@ -3,7 +3,7 @@
 //! The worker has one thread and serves one request at a time; which, is in a static. A process that a program
 //! forked has it too, but must not touch the parent's conversation: for it every call is without effect.
 
-use hostler_engine::{Gone, process};
+use hostler_engine::{NoMessage, process};
 use hostler_perl_frames::{Changes, FromPerl, Phase, PhaseSet};
 use hostler_wire::work::{FromWorker, HeadFlags, Outcome, ReplyHead, Severity};
 use std::ffi::{c_char, c_int};
@@ -165,7 +165,7 @@ unsafe extern "C" fn hp_ring_read(bytes: *mut c_char, length: usize) -> isize {
     let into = unsafe { std::slice::from_raw_parts_mut(bytes.cast::<u8>(), length) };
     match trip(|trip| trip.read_body(into)) {
         Some(Ok(count)) => count as isize,
-        Some(Err(Gone::Interrupted)) => -2,
+        Some(Err(NoMessage::Interrupted)) => -2,
         None | Some(Err(_)) => -1,
     }
 }

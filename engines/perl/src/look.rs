@@ -4,7 +4,7 @@
 //!
 //! **Runs as** the site's user, in `hostler-perl configure`.
 
-use hostler_perl_frames::configure::{Shown, pushes_to_server};
+use hostler_perl_frames::configure::{SourceFacts, pushes_to_server};
 use hostler_perl_frames::{Preload, PreloadKind};
 use std::collections::{HashSet, VecDeque};
 use std::fs::{File, OpenOptions};
@@ -20,9 +20,9 @@ const MAX_BYTES: u64 = 1 << 20;
 const MAX_PLACES: usize = 50;
 
 /// Looks at one thing to load. `places` are those in which modules are looked for, beside `ServerRoot` for files.
-pub(crate) fn look(preload: &Preload, server_root: &str, places: Vec<String>) -> Shown {
+pub(crate) fn look(preload: &Preload, server_root: &str, places: Vec<String>) -> SourceFacts {
     let mut look = Look {
-        shown: Shown { places, ..Shown::default() },
+        shown: SourceFacts { places, ..SourceFacts::default() },
         server_root: PathBuf::from(server_root),
         seen: HashSet::new(),
         queue: VecDeque::new(),
@@ -44,7 +44,7 @@ pub(crate) fn look(preload: &Preload, server_root: &str, places: Vec<String>) ->
 }
 
 struct Look {
-    shown: Shown,
+    shown: SourceFacts,
     server_root: PathBuf,
     seen: HashSet<PathBuf>,
     queue: VecDeque<PathBuf>,
@@ -195,7 +195,7 @@ mod tests {
             Self(root)
         }
 
-        fn look(&self, kind: PreloadKind, text: &str) -> Shown {
+        fn look(&self, kind: PreloadKind, text: &str) -> SourceFacts {
             let root = self.0.to_string_lossy();
             let text = text.replace("ROOT", &root);
             let preload = Preload { kind, text, origin: String::new(), configured: false };
@@ -255,7 +255,7 @@ mod tests {
         }
         assert!(folder.look(PreloadKind::Module, "My::Setup").adds);
         assert!(!folder.look(PreloadKind::Module, "My::Other").adds);
-        let generations = |shown: Shown| (shown.first, shown.second);
+        let generations = |shown: SourceFacts| (shown.first, shown.second);
         assert_eq!(generations(folder.look(PreloadKind::File, "old.pl")), (true, false));
         assert_eq!(generations(folder.look(PreloadKind::Code, "use Apache2::Const;")), (false, true));
         assert_eq!(generations(folder.look(PreloadKind::File, "adds.pl")), (false, false));

@@ -1,6 +1,6 @@
 //! A worker's requests: from the messages of a trip to the interpreter and back.
 
-use hostler_engine::{Gone, Next, Serve, process};
+use hostler_engine::{Next, NoMessage, Serve, process};
 use hostler_perl_frames::{Nested, RequestHead, ToPerl};
 use hostler_wire::work::{self, FromWorker, Outcome};
 use std::ffi::c_int;
@@ -50,8 +50,8 @@ impl Worker {
         Self { child_exit, one_shot, request: HeadBuffer::new(), answer: HeadBuffer::new(), nested: 0 }
     }
 
-    /// Runs the phases of one trip; whether the request stays for another. [`Gone::Abandoned`]: no (further) one comes.
-    fn trip(&mut self, trip: &mut Trip) -> Result<bool, Gone> {
+    /// Runs the phases of one trip; whether the request stays for another. [`NoMessage::Abandoned`]: no (further) one comes.
+    fn trip(&mut self, trip: &mut Trip) -> Result<bool, NoMessage> {
         let (request, directory) = self.begin(trip)?;
         let stays = c_int::from(trip.stays());
         let stays = callbacks::with(self, trip, || {
@@ -67,7 +67,7 @@ impl Worker {
         Ok(stays)
     }
 
-    fn begin(&mut self, trip: &mut Trip) -> Result<(*const RequestIn, *mut ffi::Directory), Gone> {
+    fn begin(&mut self, trip: &mut Trip) -> Result<(*const RequestIn, *mut ffi::Directory), NoMessage> {
         while trip.next()? == Next::Own {
             self.before_request(trip)?;
         }
@@ -80,7 +80,7 @@ impl Worker {
     }
 
     /// What comes before a request, or between its trips.
-    fn before_request(&mut self, trip: &mut Trip) -> Result<(), Gone> {
+    fn before_request(&mut self, trip: &mut Trip) -> Result<(), NoMessage> {
         let told = match decode(trip) {
             Some(ToPerl::Related { role, head }) => {
                 let directory = trip.directory(head.directory).copied().unwrap_or_default();

@@ -1,6 +1,6 @@
 //! The functions that PHP's side calls ([`ffi::Host`]): each takes, gives and returns, and none is ever unwound.
 
-use hostler_engine::Gone;
+use hostler_engine::NoMessage;
 use hostler_php_frames::{Cache, FromPhp, ToPhp};
 use hostler_wire::work::{FromWorker, Outcome, ReplyHead, RequestHead, Severity};
 use libc::{c_char, c_int, c_void, size_t, ssize_t};
@@ -81,7 +81,7 @@ unsafe extern "C" fn read_body(trip: *mut c_void, into: *mut c_char, most: size_
         match exchange.trip.read_body(into) {
             Ok(count) => return count as ssize_t,
             // A signal is no news of the client.
-            Err(Gone::Interrupted) => {}
+            Err(NoMessage::Interrupted) => {}
             Err(_) => {
                 exchange.broke_off = true;
                 return -1;

@@ -4,7 +4,7 @@
 use crate::py::{self, Outcome, PythonError};
 use crate::response::Response;
 use crate::worker::Trip;
-use hostler_engine::{Gone, process};
+use hostler_engine::{NoMessage, process};
 use hostler_wire::work::Severity;
 use pyo3_ffi as ffi;
 use std::ptr::null_mut;
@@ -104,7 +104,7 @@ impl Exchange<'_> {
                     piece.truncate(count);
                     return Ok(piece);
                 }
-                Err(Gone::Interrupted) => check_signals()?,
+                Err(NoMessage::Interrupted) => check_signals()?,
                 Err(_) => {
                     let message =
                         "request data read error: the client has gone, or has sent too much or too slowly";

@@ -4,7 +4,7 @@ use crate::environ;
 use crate::exchange::{self, with};
 use crate::py::{self, Object, Outcome, PythonError};
 use crate::worker::{Directory, Server, Worker};
-use hostler_python_frames::guard::{Asked, Question, Said};
+use hostler_python_frames::guard::{GuardQuestion, GuardReply, Question};
 use hostler_wire::codec::Encoder;
 use hostler_wire::work::{Outcome as End, RequestHead};
 use pyo3_ffi as ffi;
@@ -17,7 +17,7 @@ pub(crate) fn answer(
     directory: &Directory,
     serial: u64,
 ) -> Outcome<()> {
-    let Ok(asked) = Asked::decode(head.own) else {
+    let Ok(asked) = GuardQuestion::decode(head.own) else {
         return with(serial, |exchange| {
             exchange.trip.malformed();
             Ok(())
@@ -47,7 +47,7 @@ pub(crate) fn answer(
 }
 
 /// What the function of `support.py` gives: a list of bytes, of which the first is a word.
-fn said(list: &Object) -> Outcome<Said> {
+fn said(list: &Object) -> Outcome<GuardReply> {
     // SAFETY: an object; its items are borrowed while it has them, and shared here.
     let items: Vec<Vec<u8>> = unsafe {
         (0..ffi::PyList_Size(list.as_ptr()))
@@ -58,12 +58,12 @@ fn said(list: &Object) -> Outcome<Said> {
     let mut items = items.into_iter();
     let word = items.next().unwrap_or_default();
     Ok(match (&word[..], items.next()) {
-        (b"yes", None) => Said::Yes,
-        (b"no", None) => Said::No,
-        (b"nothing", None) => Said::Nothing,
-        (b"user", Some(name)) => Said::User(name),
-        (b"digest", Some(digest)) => Said::Digest(digest),
-        (b"groups", first) => Said::Groups(first.into_iter().chain(items).collect()),
-        _ => Said::Failed,
+        (b"yes", None) => GuardReply::Yes,
+        (b"no", None) => GuardReply::No,
+        (b"nothing", None) => GuardReply::Nothing,
+        (b"user", Some(name)) => GuardReply::User(name),
+        (b"digest", Some(digest)) => GuardReply::Digest(digest),
+        (b"groups", first) => GuardReply::Groups(first.into_iter().chain(items).collect()),
+        _ => GuardReply::Failed,
     })
 }

@@ -9,7 +9,7 @@ mod roles;
 
 pub use mod_fastcgi::{External, MODULE as MOD_FASTCGI};
 pub use options::{Options, Variables};
-pub use roles::{Asked, Roles};
+pub use roles::{RoleProgram, Roles};
 
 use crate::directives::core::values::number;
 use crate::{

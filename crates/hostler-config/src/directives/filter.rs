@@ -12,7 +12,7 @@ pub mod harness;
 mod names;
 
 pub use names::{CONTENT_SET, MOST, RESOURCE, Rank, Way, rank};
-pub(crate) use names::{Named, refuse_missing};
+pub(crate) use names::{FilterLine, refuse_missing};
 pub(in crate::directives) use names::{check_names, named, only_compress};
 
 use crate::{

@@ -6,13 +6,13 @@
 //! before it is run first, in its order: it may have defined what the code uses.
 
 use super::expand::Reader;
-use super::run_perl::{Asked, Output, RunAs, RunPerl};
+use super::run_perl::{Output, PerlRequest, RunAs, RunPerl};
 use crate::directives::perl::providers;
 use crate::directives::perl::{Marks, builds_configuration, declared, of_class, of_directive, quoted};
 use crate::lexer::words;
 use crate::modules::find;
 use crate::{Node, Origin, Provider};
-use hostler_perl_frames::configure::Shown;
+use hostler_perl_frames::configure::SourceFacts;
 use hostler_perl_frames::{Preload, PreloadKind};
 use hostler_wire::engine::ServerFacts;
 use std::collections::{HashMap, HashSet};
@@ -46,7 +46,7 @@ pub(super) struct Perl {
     /// Directories of modules that files have named (`use lib`).
     places: Vec<String>,
     /// What modules of the system's have shown, by name.
-    system: HashMap<String, Shown>,
+    system: HashMap<String, SourceFacts>,
     /// Something has set variables that count at the end of the next section.
     filled: bool,
     /// Names that are no directive's, and where they stood first.
@@ -247,7 +247,7 @@ impl Reader {
     }
 
     /// Notes what is to be loaded, and looks at it.
-    fn see(&mut self, kind: PreloadKind, text: String, at: Origin) -> Shown {
+    fn see(&mut self, kind: PreloadKind, text: String, at: Origin) -> SourceFacts {
         self.push_seen(kind, text, at);
         let shown = self.look();
         self.perl.filled |= shown.fills;
@@ -256,20 +256,20 @@ impl Reader {
     }
 
     /// What the text of the last that was seen shows.
-    fn look(&mut self) -> Shown {
+    fn look(&mut self) -> SourceFacts {
         let mut places: Vec<String> = include_switches(&self.perl.switches);
         places.extend(self.perl.places.iter().cloned());
-        let Some(seen) = self.perl.seen.last() else { return Shown::default() };
+        let Some(seen) = self.perl.seen.last() else { return SourceFacts::default() };
         let (kind, name) = (seen.preload.kind, seen.preload.text.clone());
         // Without own places there are the system's modules alone: of them the one that a directive names may build.
         if places.is_empty() && kind == PreloadKind::Code || is_silent(&seen.preload) {
-            return Shown::default();
+            return SourceFacts::default();
         }
         let is_system = places.is_empty() && kind == PreloadKind::Module;
         if let Some(shown) = self.perl.system.get(&name).filter(|_| is_system) {
             return shown.clone();
         }
-        let Some(mut runner) = self.perl.runner.take() else { return Shown::default() };
+        let Some(mut runner) = self.perl.runner.take() else { return SourceFacts::default() };
         let run_as = self.run_as();
         let seen = self.perl.seen.last();
         let shown = seen.map(|seen| runner.look(&self.asked(&run_as, seen), &places)).unwrap_or_default();
@@ -382,8 +382,8 @@ impl Reader {
         is_of_main && !made.text.is_empty() && !self.facts.configured.contains(&seen.at)
     }
 
-    fn asked<'a>(&'a self, run_as: &'a RunAs, seen: &'a Seen) -> Asked<'a> {
-        Asked {
+    fn asked<'a>(&'a self, run_as: &'a RunAs, seen: &'a Seen) -> PerlRequest<'a> {
+        PerlRequest {
             run_as,
             server_root: &self.facts.server_root,
             generation: self.perl.generation(),
@@ -481,7 +481,7 @@ fn is_silent(preload: &Preload) -> bool {
 }
 
 /// Which generation's classes the text names.
-fn of_text(shown: &Shown) -> Marks {
+fn of_text(shown: &SourceFacts) -> Marks {
     of_classes(shown.first, shown.second)
 }
 

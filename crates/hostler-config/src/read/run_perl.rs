@@ -1,7 +1,7 @@
 //! What the reader asks of those who run Perl code for it: only who that is knows processes and users.
 
 use hostler_perl_frames::Preload;
-use hostler_perl_frames::configure::Shown;
+use hostler_perl_frames::configure::SourceFacts;
 use hostler_wire::engine::ServerFacts;
 
 /// Who runs sections, wherever that is possible.
@@ -11,11 +11,11 @@ pub trait RunPerl {
     ///
     /// # Errors
     /// Why it could not be run, as a sentence with the place in the code.
-    fn run(&mut self, asked: &Asked<'_>) -> Result<Output, String>;
+    fn run(&mut self, asked: &PerlRequest<'_>) -> Result<Output, String>;
 
     /// Reads the text of something that is to be loaded, and of what it loads, without running it. `places` are the
     /// directories of modules. What can't be read shows nothing.
-    fn look(&mut self, asked: &Asked<'_>, places: &[String]) -> Shown;
+    fn look(&mut self, asked: &PerlRequest<'_>, places: &[String]) -> SourceFacts;
 }
 
 /// The words of `User` and `Group`, or of `AssignUserID`; `None` where there was none yet.
@@ -29,7 +29,7 @@ pub struct RunAs {
 
 /// What is to be run.
 #[derive(Clone, Copy, Debug)]
-pub struct Asked<'a> {
+pub struct PerlRequest<'a> {
     /// By whom.
     pub run_as: &'a RunAs,
     /// `ServerRoot`.

@@ -5,8 +5,8 @@ use crate::hook::filter;
 use crate::hook::plan::{change, plan};
 use crate::hook::registry::{Answer, AnswerFate, Stage};
 use crate::io::body::Body;
-use crate::io::sent::Ended;
-use crate::io::sent::Sent;
+use crate::io::sent::Delivery;
+use crate::io::sent::SendError;
 use crate::log::{self, access_log};
 use crate::request::Request;
 use crate::request::reply::Marks;
@@ -241,12 +241,12 @@ impl Reply {
     pub(crate) fn finish(
         mut self,
         thread: &Rc<Thread>,
-        sent: Sent,
-        result: &Result<(), Ended>,
+        sent: Delivery,
+        result: &Result<(), SendError>,
         received: u64,
         kept: bool,
     ) {
-        if let Err(Ended::Body(error)) = result {
+        if let Err(SendError::Body(error)) = result {
             log::request(
                 &self.request,
                 log::Severity::Error,

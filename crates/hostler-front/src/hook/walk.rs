@@ -9,7 +9,7 @@ use crate::limits::budget;
 use crate::log::{self, Severity};
 use crate::request::expr_host::Walk;
 use crate::request::flow::{Continue, Flow, Halt};
-use crate::request::{Found, Request};
+use crate::request::{FileEntry, Request};
 use bytes::Bytes;
 use hostler_config::directives::core;
 use hostler_http1::uri::{self, EncodedSlashes};
@@ -20,7 +20,7 @@ pub(crate) const LOOK_UPS: Walk = Walk {
     file: |request, path| {
         Box::pin(async move {
             let (sub, outcome) = look_up_file(request, path).await;
-            outcome.is_ok() && matches!(sub.resource.found, Found::File(..))
+            outcome.is_ok() && matches!(sub.resource.found, FileEntry::File(..))
         })
     },
 };

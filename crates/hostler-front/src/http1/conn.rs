@@ -12,8 +12,8 @@ use crate::hook::reply::Reply;
 use crate::hook::serve;
 use crate::io::body::{Body, RequestBody};
 use crate::io::scratch::with_scratch;
-use crate::io::sent::Ended;
-use crate::io::sent::Sent;
+use crate::io::sent::Delivery;
+use crate::io::sent::SendError;
 use crate::io::stream::Io;
 use crate::memory::answers::{self, Fast};
 use crate::memory::handlers;
@@ -270,7 +270,7 @@ async fn answer(
 async fn abandoned(thread: &Rc<Thread>, peer: &Rc<Peer>, buffer: &Bytes, head: &Head, received: u64) {
     let request = Box::new(Request::from_http1(thread, peer, buffer, head, RequestBody::Empty));
     let reply = serve::abandoned(request).await;
-    reply.finish(thread, Sent::default(), &Err(Ended::Gone), received, false);
+    reply.finish(thread, Delivery::default(), &Err(SendError::Gone), received, false);
 }
 
 /// Sends the answer of a worker that has been given the request already.
@@ -369,7 +369,7 @@ async fn deliver(
     let endless = outgoing.raw || without_length;
     let outgoing =
         Outgoing { connection: if endless { Connection::Close } else { outgoing.connection }, ..outgoing };
-    let mut sent = Sent::default();
+    let mut sent = Delivery::default();
     wire.timeout.set(reply.timeout);
     let result = send::send(wire, outgoing, &mut sent).await;
     wire.timeout.set(peer.settings.timeout);
@@ -411,7 +411,7 @@ async fn turn_away(
         raw: false,
         trailers: false,
     };
-    let mut sent = Sent::default();
+    let mut sent = Delivery::default();
     let result = send::send(wire, outgoing, &mut sent).await;
     reply.finish(thread, sent, &result, received as u64, false);
 }

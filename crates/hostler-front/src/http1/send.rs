@@ -3,7 +3,7 @@
 use super::wire::Wire;
 use crate::io::body::{Body, BodyStream, FILE_PIECE, Segment};
 use crate::io::open_file::OpenFile;
-use crate::io::sent::{Ended, Sent};
+use crate::io::sent::{Delivery, SendError};
 use crate::values::status;
 use crate::values::table::Table;
 use bytes::Bytes;
@@ -41,7 +41,11 @@ pub(crate) fn bodiless(status: u16) -> bool {
 }
 
 /// Writes the answer. An error means that the connection is of no further use.
-pub(crate) async fn send(wire: &Rc<Wire>, answer: Outgoing<'_>, sent: &mut Sent) -> Result<(), Ended> {
+pub(crate) async fn send(
+    wire: &Rc<Wire>,
+    answer: Outgoing<'_>,
+    sent: &mut Delivery,
+) -> Result<(), SendError> {
     let no_body = answer.head_only || bodiless(answer.status);
     let length = answer.body.len();
     let chunked = length.is_none()
@@ -113,8 +117,8 @@ async fn send_segments(
     wire: &Rc<Wire>,
     head: Vec<u8>,
     segments: Vec<Segment>,
-    sent: &mut Sent,
-) -> Result<(), Ended> {
+    sent: &mut Delivery,
+) -> Result<(), SendError> {
     let mut text = head;
     for segment in segments {
         match segment {
@@ -138,16 +142,16 @@ async fn send_file(
     file: &OpenFile,
     mut offset: u64,
     mut left: u64,
-    sent: &mut Sent,
-) -> Result<(), Ended> {
+    sent: &mut Delivery,
+) -> Result<(), SendError> {
     while left > 0 {
         let n = if wire.is_tls() {
-            let piece = file.read(offset, left.min(FILE_PIECE as u64) as usize).map_err(Ended::Body)?;
+            let piece = file.read(offset, left.min(FILE_PIECE as u64) as usize).map_err(SendError::Body)?;
             wire.write(&[&piece]).await?;
             piece.len() as u64
         } else {
             match wire.send_file(file, offset, left.min(1 << 30) as usize).await? {
-                0 => return Err(Ended::Body(crate::io::body::BodyError::Truncated)),
+                0 => return Err(SendError::Body(crate::io::body::BodyError::Truncated)),
                 n => n as u64,
             }
         };
@@ -172,8 +176,8 @@ async fn send_stream(
     (head, mut stream): (Vec<u8>, Box<dyn BodyStream>),
     (chunked, trailers): (bool, bool),
     declared: Option<u64>,
-    sent: &mut Sent,
-) -> Result<(), Ended> {
+    sent: &mut Delivery,
+) -> Result<(), SendError> {
     let mut text = head;
     let mut left = declared;
     wire.watch.is_strict.set(stream.ends_with_client());
@@ -184,14 +188,14 @@ async fn send_stream(
             since = Instant::now();
         }
         let next = wire.while_there(pin!(poll_fn(|cx| stream.poll_chunk(cx)))).await;
-        let chunk: Option<Bytes> = match next.ok_or(Ended::Gone)?.transpose() {
+        let chunk: Option<Bytes> = match next.ok_or(SendError::Gone)?.transpose() {
             Ok(chunk) => chunk,
             Err(error) => {
                 // What has come so far is sent; the missing end makes the break visible.
                 if !text.is_empty() {
                     wire.write(&[&text]).await?;
                 }
-                return Err(Ended::Body(error));
+                return Err(SendError::Body(error));
             }
         };
         let Some(mut chunk) = chunk else { break };
@@ -216,7 +220,7 @@ async fn send_stream(
         }
     }
     if left.is_some_and(|n| n > 0) {
-        return Err(Ended::Body(crate::io::body::BodyError::Script(
+        return Err(SendError::Body(crate::io::body::BodyError::Script(
             "it sent less than its Content-Length".into(),
         )));
     }

@@ -5,7 +5,7 @@ use super::wire::Wire;
 use crate::hook::reply::Reply;
 use crate::io::body::Body;
 use crate::io::deadline::Deadline;
-use crate::io::sent::Sent;
+use crate::io::sent::Delivery;
 use crate::io::tunnel::Tunnel;
 use crate::request::thread::Thread;
 use bytes::Bytes;
@@ -35,7 +35,7 @@ pub(super) async fn run(thread: &Rc<Thread>, wire: &Rc<Wire>, upgraded: Box<Upgr
         raw: reply.raw,
         trailers: false,
     };
-    let mut sent = Sent::default();
+    let mut sent = Delivery::default();
     let result = send::send(wire, outgoing, &mut sent).await;
     if result.is_ok() {
         // The tunnel has a deadline of its own.

@@ -8,7 +8,7 @@ use crate::io::deadline::Deadline;
 use crate::io::early::Early;
 use crate::io::open_file::OpenFile;
 use crate::io::scratch::with_scratch;
-use crate::io::sent::Ended;
+use crate::io::sent::SendError;
 use crate::io::stream::Io;
 use crate::values::address::Client;
 use std::cell::{Cell, RefCell};
@@ -80,7 +80,7 @@ impl Wire {
     }
 
     /// Ready when no interim answer waits for room.
-    pub(super) fn poll_owed(&self, cx: &mut Context<'_>) -> Poll<Result<(), Ended>> {
+    pub(super) fn poll_owed(&self, cx: &mut Context<'_>) -> Poll<Result<(), SendError>> {
         let mut owed = self.owed.borrow_mut();
         if owed.is_empty() {
             return Poll::Ready(Ok(()));
@@ -88,25 +88,25 @@ impl Wire {
         let mut io = self.io.borrow_mut();
         while !owed.is_empty() {
             match ready!(io.poll_write(cx, &[IoSlice::new(&owed)])) {
-                Ok(0) | Err(_) => return Poll::Ready(Err(Ended::Gone)),
+                Ok(0) | Err(_) => return Poll::Ready(Err(SendError::Gone)),
                 Ok(sent) => drop(owed.drain(..sent)),
             }
         }
-        if self.tls { io.poll_flush(cx).map_err(|_| Ended::Gone) } else { Poll::Ready(Ok(())) }
+        if self.tls { io.poll_flush(cx).map_err(|_| SendError::Gone) } else { Poll::Ready(Ok(())) }
     }
 
     /// Writes all of the pieces and sees them off.
-    pub(crate) async fn write(&self, pieces: &[&[u8]]) -> Result<(), Ended> {
+    pub(crate) async fn write(&self, pieces: &[&[u8]]) -> Result<(), SendError> {
         self.write_more(pieces).await?;
         if self.tls {
-            poll_fn(|cx| self.io.borrow_mut().poll_flush(cx)).await.map_err(|_| Ended::Gone)
+            poll_fn(|cx| self.io.borrow_mut().poll_flush(cx)).await.map_err(|_| SendError::Gone)
         } else {
             Ok(())
         }
     }
 
     /// Writes all of the pieces.
-    pub(crate) async fn write_more(&self, pieces: &[&[u8]]) -> Result<(), Ended> {
+    pub(crate) async fn write_more(&self, pieces: &[&[u8]]) -> Result<(), SendError> {
         let total = pieces.iter().map(|p| p.len()).sum();
         let mut at = self.watch.ahead.take().min(total);
         self.watch.begun.set(true);
@@ -120,7 +120,7 @@ impl Wire {
             while at < total {
                 let slices = remaining(pieces, at);
                 match self.io.borrow_mut().poll_write(cx, &slices) {
-                    Poll::Ready(Ok(0)) | Poll::Ready(Err(_)) => return Poll::Ready(Err(Ended::Gone)),
+                    Poll::Ready(Ok(0)) | Poll::Ready(Err(_)) => return Poll::Ready(Err(SendError::Gone)),
                     Poll::Ready(Ok(n)) => {
                         at += n;
                         if waited {
@@ -136,12 +136,12 @@ impl Wire {
     }
 
     /// Not ready: the deadline runs from the first time on.
-    fn wait<T>(&self, cx: &mut Context<'_>, waited: &mut bool) -> Poll<Result<T, Ended>> {
+    fn wait<T>(&self, cx: &mut Context<'_>, waited: &mut bool) -> Poll<Result<T, SendError>> {
         if !*waited {
             *waited = true;
             self.deadline.set(self.timeout.get());
         }
-        if self.deadline.poll_expired(cx) { Poll::Ready(Err(Ended::Timeout)) } else { Poll::Pending }
+        if self.deadline.poll_expired(cx) { Poll::Ready(Err(SendError::Timeout)) } else { Poll::Pending }
     }
 
     /// Sends some of a file; 0: the file ends before.
@@ -150,10 +150,10 @@ impl Wire {
         file: &OpenFile,
         offset: u64,
         length: usize,
-    ) -> Result<usize, Ended> {
+    ) -> Result<usize, SendError> {
         let mut waited = false;
         poll_fn(|cx| match self.io.borrow_mut().poll_send_file(cx, file.descriptor(), offset, length) {
-            Poll::Ready(done) => Poll::Ready(done.map_err(|_| Ended::Gone)),
+            Poll::Ready(done) => Poll::Ready(done.map_err(|_| SendError::Gone)),
             Poll::Pending => self.wait(cx, &mut waited),
         })
         .await

@@ -5,7 +5,7 @@ use super::{CONNECTION_FIELDS, Working};
 use crate::hook::reply::Reply;
 use crate::io::body::Body;
 use crate::io::deadline::Deadline;
-use crate::io::sent::Sent;
+use crate::io::sent::Delivery;
 use crate::request::Request;
 use crate::request::thread::Thread;
 use bytes::Bytes;
@@ -15,15 +15,15 @@ use hyper_util::rt::TokioIo;
 use std::rc::Rc;
 
 /// A request of that kind.
-pub(super) struct Asked {
+pub(super) struct ExtendedConnect {
     pub(super) is_websocket: bool,
     stream: OnUpgrade,
 }
 
 /// Whether it is one.
-pub(super) fn asked<B>(request: &mut hyper::Request<B>) -> Option<Asked> {
+pub(super) fn asked<B>(request: &mut hyper::Request<B>) -> Option<ExtendedConnect> {
     let is_websocket = request.extensions().get::<Protocol>()?.as_str().eq_ignore_ascii_case("websocket");
-    Some(Asked { is_websocket, stream: hyper::upgrade::on(request) })
+    Some(ExtendedConnect { is_websocket, stream: hyper::upgrade::on(request) })
 }
 
 /// What holds for a GET holds for it.
@@ -35,7 +35,7 @@ pub(super) fn as_get(request: &mut Request) {
     request.client.is_websocket = true;
 }
 
-impl Asked {
+impl ExtendedConnect {
     /// The answer's head, if a tunnel follows it; else the answer, which must not look as if one did.
     pub(super) fn follow(
         self,
@@ -71,7 +71,7 @@ impl Asked {
         reply.detach();
         let (thread, stream) = (thread.clone(), self.stream);
         tokio::task::spawn_local(async move {
-            let mut sent = Sent::default();
+            let mut sent = Delivery::default();
             let mut received = 0;
             if let Ok(stream) = stream.await {
                 let deadline = Deadline::new(reply.request.client.peer.remote.ip().into());

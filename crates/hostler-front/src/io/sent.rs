@@ -4,7 +4,7 @@ use crate::io::body::BodyError;
 
 /// What was sent.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Sent {
+pub(crate) struct Delivery {
     /// Bytes of head and body on the wire (`%O`).
     pub(crate) total: u64,
     /// Bytes of the body without transfer coding (`%B`).
@@ -15,7 +15,7 @@ pub(crate) struct Sent {
 
 /// Why a connection can't go on.
 #[derive(Debug)]
-pub(crate) enum Ended {
+pub(crate) enum SendError {
     /// The client closed it, or it broke.
     Gone,
     /// Nothing moved for too long.

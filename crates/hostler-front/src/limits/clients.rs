@@ -178,7 +178,7 @@ impl Drop for Busy {
 
 /// Lines about refusals, of which there may be very many: one in a while, with how many there were.
 #[derive(Debug, Default)]
-pub(crate) struct Told {
+pub(crate) struct RefusalLog {
     /// Second of the last line, from 1.
     last: AtomicU32,
     since: AtomicU32,
@@ -187,7 +187,7 @@ pub(crate) struct Told {
 /// Seconds between two lines.
 const SELDOM: u32 = 10;
 
-impl Told {
+impl RefusalLog {
     /// One more refusal in this second; `Some`: they are to be told, so many.
     pub(crate) fn one_more(&self, second: u32) -> Option<u32> {
         self.since.fetch_add(1, Relaxed);
@@ -250,7 +250,7 @@ mod tests {
 
     #[test]
     fn refusals_are_told_once_in_a_while() {
-        let told = Told::default();
+        let told = RefusalLog::default();
         assert_eq!((told.one_more(0), told.one_more(0), told.one_more(9)), (Some(1), None, None));
         assert_eq!(told.one_more(10), Some(3));
     }

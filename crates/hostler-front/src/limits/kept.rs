@@ -26,12 +26,12 @@ const SMALL: usize = 64 << 10;
 
 /// What is in memory now.
 #[derive(Debug)]
-pub(crate) struct Kept {
+pub(crate) struct BufferedBytes {
     sites: Box<[AtomicUsize]>,
     all: AtomicUsize,
 }
 
-impl Kept {
+impl BufferedBytes {
     pub(crate) fn new(sites: usize) -> Arc<Self> {
         Arc::new(Self { sites: (0..sites).map(|_| AtomicUsize::new(0)).collect(), all: AtomicUsize::new(0) })
     }
@@ -51,7 +51,7 @@ impl Kept {
 /// Some of it.
 #[derive(Debug)]
 pub(crate) struct Share {
-    kept: Arc<Kept>,
+    kept: Arc<BufferedBytes>,
     site: SiteId,
     bytes: usize,
 }
@@ -63,7 +63,7 @@ impl Share {
     }
 
     /// One of this site.
-    pub(crate) fn new(kept: Arc<Kept>, site: SiteId) -> Self {
+    pub(crate) fn new(kept: Arc<BufferedBytes>, site: SiteId) -> Self {
         Self { kept, site, bytes: 0 }
     }
 
@@ -164,14 +164,14 @@ pub(crate) async fn collect(request: &Request, body: Body, limit: usize) -> Resu
 mod tests {
     use super::*;
 
-    fn share(kept: &Arc<Kept>, site: SiteId, bytes: usize) -> Result<Share, BodyError> {
+    fn share(kept: &Arc<BufferedBytes>, site: SiteId, bytes: usize) -> Result<Share, BodyError> {
         let mut share = Share { kept: kept.clone(), site, bytes: 0 };
         share.grow(bytes).map(|()| share)
     }
 
     #[test]
     fn a_site_has_no_more_than_its_share_and_all_have_no_more_than_there_is() {
-        let kept = Kept::new(8);
+        let kept = BufferedBytes::new(8);
         let first = share(&kept, 0, SITE).unwrap();
         assert!(share(&kept, 0, 1).is_err());
         let others: Vec<Share> = (1..4).map(|site| share(&kept, site, SITE).unwrap()).collect();
@@ -187,7 +187,7 @@ mod tests {
 
     #[test]
     fn what_is_kept_counts_until_its_last_piece_has_gone() {
-        let kept = Kept::new(1);
+        let kept = BufferedBytes::new(1);
         let bytes = share(&kept, 0, 100).unwrap().with(Bytes::from(vec![b'x'; 100]));
         let piece = bytes.slice(98..);
         drop(bytes);

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use std::task::{Context, Poll, ready};
 
 /// What a filter makes of one piece.
-pub(crate) type Made = Result<Vec<u8>, BodyError>;
+pub(crate) type FilterResult = Result<Vec<u8>, BodyError>;
 
 /// What a filter makes of pieces. `W` gets the next piece, and whether nothing comes behind it.
 pub(crate) struct Pieces<W> {
@@ -22,7 +22,7 @@ pub(crate) struct Pieces<W> {
     over: bool,
 }
 
-impl<W: FnMut(&[u8], bool) -> Made> Pieces<W> {
+impl<W: FnMut(&[u8], bool) -> FilterResult> Pieces<W> {
     /// `first`: what has been taken from the source already.
     pub(crate) fn new(request: &Request, most: usize, first: Bytes, work: W) -> Self {
         Self { work, most, rest: first, sideline: Sideline::of(request), ended: false, over: false }

@@ -10,7 +10,7 @@ pub(crate) use buffers::{Buffers, append, append_soon, flush_all, flusher};
 pub(crate) use fast::{Facts, FastRecord, write_fast};
 pub(crate) use record::tid;
 
-use crate::io::sent::Sent;
+use crate::io::sent::Delivery;
 use crate::log::{self, AccessLog, Severity};
 use crate::request::Request;
 use crate::request::expr_host::RequestHost;
@@ -24,7 +24,7 @@ use std::rc::Rc;
 
 /// What became of an answer.
 pub(crate) struct Outcome {
-    pub(crate) sent: Sent,
+    pub(crate) sent: Delivery,
     /// Bytes of the request, head and body (`%I`).
     pub(crate) received: u64,
     /// The client went away before all was sent.

@@ -1,7 +1,7 @@
 //! Answers from memory: a request for a file whose whole way through the phases is known, and depends on nothing but host,
 //! path and the codings that the client takes, is answered without a task, a wait or a system call of its own.
 
-use super::urls::{self, Asked, How, KnownUrl};
+use super::urls::{self, FieldFacts, How, KnownUrl};
 use crate::hook::reply::Reply;
 use crate::io::body::Body;
 use crate::limits::clients::Busy;
@@ -9,7 +9,7 @@ use crate::log::access_log::{self, FastRecord};
 use crate::request::connection::Peer;
 use crate::request::looks::Looks;
 use crate::request::thread::Thread;
-use crate::request::{Found, Request};
+use crate::request::{FileEntry, Request};
 use crate::values::{codings, text};
 use bytes::Bytes;
 use hostler_http1::framing::After;
@@ -27,7 +27,7 @@ const MOST: usize = 64;
 struct Class(u8);
 
 impl Class {
-    fn of(asked: &Asked<'_>) -> Self {
+    fn of(asked: &FieldFacts<'_>) -> Self {
         Self(asked.codings.map_or(0, codings::class))
     }
 }
@@ -95,7 +95,7 @@ pub(crate) fn answer(
     peer: &Peer,
     (head, buffer): (&Head, &[u8]),
     url: &Rc<KnownUrl>,
-    asked: &Asked<'_>,
+    asked: &FieldFacts<'_>,
 ) -> Option<Fast> {
     let How::Stored(answers) = &url.how else { return None };
     let is_its_query = url.has_query() || text::split(head.target.of(buffer)).1.is_none();
@@ -152,7 +152,7 @@ pub(crate) fn remember(head: &Head, buffer: &[u8], reply: &Reply) {
     if reply.status != 200 || reply.raw || reply.close || reply.head_only || !is_same_for_all(request) {
         return;
     }
-    let Some(asked) = Asked::of(head, buffer).filter(|asked| asked.is_plain) else { return };
+    let Some(asked) = FieldFacts::of(head, buffer).filter(|asked| asked.is_plain) else { return };
     let class = Class::of(&asked);
     let Some(facts) = access_log::Facts::of(request) else { return };
     let mut lines = Vec::new();
@@ -168,7 +168,7 @@ pub(crate) fn remember(head: &Head, buffer: &[u8], reply: &Reply) {
 /// Whether every request for this URL would be answered alike: nothing on its way looked at the request, but for
 /// compression at the codings that the client takes, and what entries of the memory are told apart by.
 fn is_same_for_all(request: &Request) -> bool {
-    let Found::File(info, Ok(_)) = &request.resource.found else { return false };
+    let FileEntry::File(info, Ok(_)) = &request.resource.found else { return false };
     // A young file's entity tag is weak for a moment.
     let settled = request.client.second() - info.mtime > 2;
     settled

@@ -123,7 +123,7 @@ pub(crate) struct UrlCache {
 }
 
 /// What a request's fields say that matters to what is remembered.
-pub(crate) struct Asked<'a> {
+pub(crate) struct FieldFacts<'a> {
     pub(crate) host: &'a [u8],
     pub(crate) wish: KeepAlive,
     /// Accept-Encoding.
@@ -133,7 +133,7 @@ pub(crate) struct Asked<'a> {
     pub(crate) is_plain: bool,
 }
 
-impl<'a> Asked<'a> {
+impl<'a> FieldFacts<'a> {
     /// `None`: some field needs the whole way.
     pub(super) fn of(head: &Head, buffer: &'a [u8]) -> Option<Self> {
         let (mut host, mut connection, mut codings, mut agent) = (None, None, None, None);
@@ -203,7 +203,7 @@ pub(crate) fn find<'a>(
     peer: &Peer,
     head: &Head,
     buffer: &'a [u8],
-) -> Option<(Rc<KnownUrl>, Asked<'a>)> {
+) -> Option<(Rc<KnownUrl>, FieldFacts<'a>)> {
     let urls = thread.of::<RefCell<UrlCache>>();
     let mut urls = urls.borrow_mut();
     let is_candidate = !urls.known.is_empty()
@@ -213,7 +213,7 @@ pub(crate) fn find<'a>(
     if !is_candidate {
         return None;
     }
-    let asked = Asked::of(head, buffer)?;
+    let asked = FieldFacts::of(head, buffer)?;
     let key = Key {
         peer,
         class: agents::class(thread, asked.agent)?,

@@ -19,7 +19,7 @@ use crate::request::Request;
 use crate::request::flow::{Flow, Halt, Outcome};
 use hostler_config::directives::auth::AuthType;
 use hostler_config::directives::authz::{Decision, Verdict, decide};
-use rules::{Known, ask};
+use rules::{RuleFacts, ask};
 
 pub(crate) static ACCESS_COMPAT: Module = Module {
     hooks: &[Hook {
@@ -67,7 +67,7 @@ pub(crate) fn is_open(request: &Request) -> bool {
 /// Order, Allow, Deny.
 async fn by_address(request: &mut Request) -> Outcome {
     let dir = request.resource.dir.clone();
-    if ask(request, &mut Known::default(), |facts| dir.access_compat.allows(facts)).await? {
+    if ask(request, &mut RuleFacts::default(), |facts| dir.access_compat.allows(facts)).await? {
         return Ok(Flow::Ok);
     }
     // A login may do.
@@ -105,7 +105,7 @@ async fn with_login(request: &mut Request) -> Outcome {
 /// What the rules of Require come to now; functions may have added some since they were last asked.
 async fn decided(request: &mut Request, logged_in: bool) -> Result<Decision, Halt> {
     let dir = request.resource.dir.clone();
-    let verdict = ask(request, &mut Known::default(), |facts| dir.authz.verdict(facts)).await?;
+    let verdict = ask(request, &mut RuleFacts::default(), |facts| dir.authz.verdict(facts)).await?;
     Ok(decide(verdict, logged_in, dir.auth.has_auth_type(), &dir.authz))
 }
 

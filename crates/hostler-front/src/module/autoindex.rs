@@ -21,7 +21,7 @@ use crate::module::cgi;
 use crate::module::core::file;
 use crate::module::core::types::{DIRECTORY, DIRECTORY_NAME};
 use crate::request::flow::Halt;
-use crate::request::{Found, Request};
+use crate::request::{FileEntry, Request};
 use crate::values::text;
 use bytes::Bytes;
 use hostler_config::DirConfig;
@@ -142,7 +142,7 @@ fn forbidden(request: &Request) -> Halt {
 
 /// Last-Modified and ETag of the directory itself (TrackModified).
 fn validators(request: &mut Request) {
-    let Found::Directory(info) = request.resource.found else { return };
+    let FileEntry::Directory(info) = request.resource.found else { return };
     let modified = text::http_date(info.mtime.min(request.client.second()));
     request.reply.headers_out.set("Last-Modified", Bytes::copy_from_slice(&modified));
     if let Some(etag) = file::etag_of(request, &info) {

@@ -97,10 +97,10 @@ impl Blocks {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::limits::kept::Kept;
+    use crate::limits::kept::BufferedBytes;
 
     fn blocks(size: usize, pieces: Vec<Result<Bytes, BodyError>>) -> (Blocks, Vec<Result<usize, BodyError>>) {
-        let mut blocks = Blocks::of(size, Share::new(Kept::new(1), 0));
+        let mut blocks = Blocks::of(size, Share::new(BufferedBytes::new(1), 0));
         let (mut pieces, mut made) = (pieces.into_iter(), Vec::new());
         let mut cx = Context::from_waker(std::task::Waker::noop());
         while let Poll::Ready(Some(block)) = blocks.poll(&mut cx, |_| Poll::Ready(pieces.next())) {
@@ -121,7 +121,7 @@ mod tests {
     fn what_breaks_off_does_not_look_complete() {
         let pieces = vec![Ok(Bytes::from_static(b"abc")), Err(BodyError::Timeout)];
         let mut pieces = pieces.into_iter();
-        let mut blocks = Blocks::of(100, Share::new(Kept::new(1), 0));
+        let mut blocks = Blocks::of(100, Share::new(BufferedBytes::new(1), 0));
         let mut cx = Context::from_waker(std::task::Waker::noop());
         let first = blocks.poll(&mut cx, |_| Poll::Ready(pieces.next()));
         assert!(matches!(first, Poll::Ready(Some(Ok(block))) if block.len() == 3));

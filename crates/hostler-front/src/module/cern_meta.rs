@@ -9,7 +9,7 @@ use crate::limits::kept;
 use crate::log::{self, Severity};
 use crate::module::core::file;
 use crate::request::flow::{Flow, Halt, Outcome};
-use crate::request::{Found, Request};
+use crate::request::{FileEntry, Request};
 use crate::values::table::Table;
 use hostler_config::directives::alias::clean_path;
 
@@ -29,7 +29,7 @@ pub(crate) static MODULE: Module = Module {
 const LARGEST: usize = 64 << 10;
 
 async fn add(request: &mut Request) -> Outcome {
-    if !matches!(request.resource.found, Found::File(..) | Found::Other(_))
+    if !matches!(request.resource.found, FileEntry::File(..) | FileEntry::Other(_))
         || request.target.uri.ends_with(b"/")
     {
         return Ok(Flow::Declined);
@@ -46,8 +46,8 @@ async fn add(request: &mut Request) -> Outcome {
         return Ok(Flow::Declined);
     }
     let meta = match &sub.resource.found {
-        Found::File(_, Ok(meta)) => meta.clone(),
-        Found::File(_, Err(_)) => {
+        FileEntry::File(_, Ok(meta)) => meta.clone(),
+        FileEntry::File(_, Err(_)) => {
             let path = String::from_utf8_lossy(&path).into_owned();
             let message = format!("AH01562: meta file permissions deny server access: {path}");
             log::request(request, Severity::Error, "cern_meta", &message);

@@ -20,7 +20,7 @@ use crate::io::body::Body;
 use crate::log::{self, Severity};
 use crate::request::flow::Halt;
 use crate::request::reply::Marks;
-use crate::request::{Found, Request};
+use crate::request::{FileEntry, Request};
 use crate::values::text;
 use bytes::Bytes;
 use hostler_cgi::{Header, HeaderParser, Limits, NphHeader, Outcome, Progress, Status};
@@ -81,7 +81,7 @@ impl From<Error> for Failure {
     }
 }
 
-async fn run(request: &mut Request, kept: Option<record::Kept>) -> Result<Body, Failure> {
+async fn run(request: &mut Request, kept: Option<record::RecordedBody>) -> Result<Body, Failure> {
     let environment = environment(request).await;
     let mut program = run::script(request, environment, kept.clone()).await?;
     request.reply.marks.set(Marks::UNRANGED);
@@ -136,9 +136,9 @@ pub(super) fn may_run(request: &Request, handler: &[u8]) -> Result<(), Refusal> 
 /// Whether what was asked for is something that could be a program, and may be asked for so.
 pub(super) fn is_script(request: &Request) -> Result<(), Refusal> {
     match &request.resource.found {
-        Found::Nothing => return Err((404, "script not found or unable to stat")),
-        Found::Directory(_) => return Err((403, "attempt to invoke directory as script")),
-        Found::File(..) | Found::Other(_) => {}
+        FileEntry::Nothing => return Err((404, "script not found or unable to stat")),
+        FileEntry::Directory(_) => return Err((403, "attempt to invoke directory as script")),
+        FileEntry::File(..) | FileEntry::Other(_) => {}
     }
     let rejects_path_info = request.resource.dir.core.accept_path_info == Some(AcceptPathInfo::Off);
     if rejects_path_info && !request.resource.path_info.is_empty() {

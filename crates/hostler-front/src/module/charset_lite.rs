@@ -14,7 +14,7 @@ use crate::hook::phases::Phase;
 use crate::hook::registry::{Effect, Hook, Input, Module, Name, Output, Run};
 use crate::io::body::{Body, BodyError, BodyStream};
 use crate::io::through::Through;
-use crate::limits::pieces::{Made, Pieces};
+use crate::limits::pieces::{FilterResult, Pieces};
 use crate::request::Request;
 use crate::request::flow::{Flow, Outcome};
 use crate::request::reply::Marks;
@@ -169,7 +169,10 @@ fn posted(request: &mut Request) {
 }
 
 /// A body on its way into another character set.
-fn text(request: &Request, mut converter: Converter) -> Pieces<impl FnMut(&[u8], bool) -> Made + use<>> {
+fn text(
+    request: &Request,
+    mut converter: Converter,
+) -> Pieces<impl FnMut(&[u8], bool) -> FilterResult + use<>> {
     Pieces::new(request, TURN, Bytes::new(), move |piece, last| {
         let mut out = Vec::new();
         converter.convert(piece, last, &mut out).map_err(BodyError::Filter)?;

@@ -15,7 +15,7 @@ use crate::hook::phases::Phase;
 use crate::hook::registry::{Change, Effect, Filter, Handler, Hook, Module, Run, Stage};
 use crate::log::{self, Severity};
 use crate::request::flow::{Flow, Halt, Outcome};
-use crate::request::{Found, Origin, Request, names, settings};
+use crate::request::{FileEntry, Origin, Request, names, settings};
 use bytes::Bytes;
 
 pub(crate) static MODULE: Module = Module {
@@ -135,7 +135,7 @@ pub(crate) fn translate(request: &mut Request) -> Outcome {
 /// The walk to the file.
 async fn map(request: &mut Request) -> Outcome {
     request.resource.path_info.clear();
-    request.resource.found = Found::Nothing;
+    request.resource.found = FileEntry::Nothing;
     walk::run(request).await.map(|()| Flow::Ok)
 }
 

@@ -20,7 +20,7 @@ use variants::Variants;
 use crate::hook::registry::{Module, Name, Output};
 use crate::io::body::{Body, Segment};
 use crate::request::slots::{Relation, State};
-use crate::request::{Found, Request};
+use crate::request::{FileEntry, Request};
 use crate::values::codings;
 use bytes::Bytes;
 use encoder::Recipe;
@@ -238,7 +238,7 @@ fn whole(body: &Body) -> Option<Bytes> {
 
 /// The request's file, if these very bytes are its content in memory.
 fn file_of<'a>(request: &'a Request, bytes: &Bytes) -> Option<&'a Rc<crate::io::open_file::OpenFile>> {
-    let Found::File(info, Ok(file)) = &request.resource.found else { return None };
+    let FileEntry::File(info, Ok(file)) = &request.resource.found else { return None };
     let is_same = info.size == bytes.len() as u64
         && file.content().is_some_and(|content| std::ptr::eq(content.as_ptr(), bytes.as_ptr()));
     is_same.then_some(file)

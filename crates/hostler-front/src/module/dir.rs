@@ -5,7 +5,7 @@ use crate::hook::registry::{Effect, Hook, Module, Run};
 use crate::hook::walk::look_up;
 use crate::request::flow::{Continue, Flow, Halt, Outcome};
 use crate::request::variables;
-use crate::request::{Found, Request};
+use crate::request::{FileEntry, Request};
 use hostler_config::directives::alias::escape_path;
 
 pub(crate) static MODULE: Module = Module {
@@ -84,7 +84,7 @@ async fn index(request: &mut Request) -> Continue {
         target.extend_from_slice(&escape_path(name.as_bytes()));
         if let Some(status) = dir.dir.index_redirect_status() {
             let (sub, phase) = look_up(request, &target).await;
-            if phase.is_ok() && matches!(sub.resource.found, Found::File(..)) {
+            if phase.is_ok() && matches!(sub.resource.found, FileEntry::File(..)) {
                 request.reply.headers_out.set("Location", variables::absolute_url(request, &target));
                 return Err(Halt::Status(status));
             }
@@ -95,7 +95,7 @@ async fn index(request: &mut Request) -> Continue {
         request.lasting &= sub.lasting;
         request.looked_at(sub.looks);
         match phase {
-            Ok(()) if matches!(sub.resource.found, Found::File(..)) => {
+            Ok(()) if matches!(sub.resource.found, FileEntry::File(..)) => {
                 request.absorb(sub);
                 return Ok(());
             }
@@ -107,7 +107,7 @@ async fn index(request: &mut Request) -> Continue {
                 return Err(Halt::Status(status));
             }
             // A rule has sent the index file elsewhere: the request goes there.
-            Err(Halt::Redirect { target, .. }) if matches!(sub.resource.found, Found::File(..)) => {
+            Err(Halt::Redirect { target, .. }) if matches!(sub.resource.found, FileEntry::File(..)) => {
                 return Err(Halt::Redirect { method: request.target.method.clone(), target });
             }
             // What the last one is refused with says more than its status: who may ask, or what else there is.
@@ -148,7 +148,7 @@ async fn fallback(request: &mut Request) -> Continue {
     let mut escaped = escape_path(&target);
     push_query(request, &mut escaped);
     let (sub, phase) = look_up(request, &escaped).await;
-    if phase.is_ok() && matches!(sub.resource.found, Found::File(..)) {
+    if phase.is_ok() && matches!(sub.resource.found, FileEntry::File(..)) {
         request.absorb(sub);
     }
     Ok(())

@@ -36,7 +36,7 @@ use crate::log::{self, Severity};
 use crate::module::core::{digest, file};
 use crate::request::flow::Halt;
 use crate::request::reply::Marks;
-use crate::request::{Found, Request};
+use crate::request::{FileEntry, Request};
 use crate::values::text;
 use bytes::Bytes;
 use hostler_config::directives::core::OptionBits;
@@ -122,7 +122,7 @@ fn by_execute_bit(request: &Request) -> bool {
 }
 
 fn has_mode(request: &Request, bits: u32) -> bool {
-    matches!(&request.resource.found, Found::File(info, _) if info.mode & bits == bits)
+    matches!(&request.resource.found, FileEntry::File(info, _) if info.mode & bits == bits)
 }
 
 /// Expands the page, or sends it as it is where `Options` forbid includes.

@@ -10,10 +10,10 @@ use crate::hook::phases::Phase;
 use crate::hook::registry::{Effect, Handler, Hook, Module, Run};
 use crate::io::body::Body;
 use crate::log::{self, Severity};
-use crate::module::proxy::{self, Mounted};
+use crate::module::proxy::{self, JkAnswer};
 use crate::request::flow::{Flow, Halt, Outcome};
 use crate::request::slots::{Relation, State};
-use crate::request::{Found, Request, expr_host};
+use crate::request::{FileEntry, Request, expr_host};
 use crate::technique::container::plain;
 use bytes::Bytes;
 use hostler_config::directives::alias::escape_path;
@@ -66,7 +66,7 @@ pub(crate) static MODULE: Module = Module {
             effect: Effect::Decides,
             run: Run::Now(|request| {
                 request.resource.path_info.clear();
-                request.resource.found = Found::Nothing;
+                request.resource.found = FileEntry::Nothing;
                 Ok(Flow::Ok)
             }),
         },
@@ -135,7 +135,7 @@ fn answered_by(request: &mut Request, name: &str, plain: Vec<u8>, rule: &Rule) -
         Kind::Containers(containers) => {
             request.notes.set(TYPE, if containers.parameters.sticky.is_some() { "lb" } else { "ajp13" });
             let path = told(request, server.conf.jk.uri.unwrap_or_default());
-            let mounted = Mounted { containers: containers.clone(), rule: rule.clone() };
+            let mounted = JkAnswer { containers: containers.clone(), rule: rule.clone() };
             proxy::mount(request, &path, mounted);
         }
     }

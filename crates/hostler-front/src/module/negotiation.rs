@@ -28,7 +28,7 @@ use crate::limits::kept;
 use crate::log::{self, Severity};
 use crate::module::core::{file, walk};
 use crate::request::flow::{Flow, Halt, Outcome};
-use crate::request::{Found, Request};
+use crate::request::{FileEntry, Request};
 use accept::Preferences;
 use answer::Result as Negotiated;
 use bytes::Bytes;
@@ -200,16 +200,16 @@ async fn read_map(request: &Request) -> Result<Vec<Variant>, Halt> {
         log::request(request, Severity::Error, "negotiation", &message);
     };
     let open = match &request.resource.found {
-        Found::File(_, Ok(open)) => open,
-        Found::Nothing | Found::Directory(_) => {
+        FileEntry::File(_, Ok(open)) => open,
+        FileEntry::Nothing | FileEntry::Directory(_) => {
             tell("there is no such file");
             return Err(Halt::Status(404));
         }
-        Found::File(_, Err(errno)) => {
+        FileEntry::File(_, Err(errno)) => {
             tell(&std::io::Error::from_raw_os_error(*errno).to_string());
             return Err(Halt::Status(403));
         }
-        Found::Other(_) => return Err(Halt::Status(403)),
+        FileEntry::Other(_) => return Err(Halt::Status(403)),
     };
     let Some(text) = kept::read(request, open, views::LARGEST_MAP).await? else {
         tell(&format!("it can't be read, or is larger than {} bytes", views::LARGEST_MAP));
@@ -263,7 +263,9 @@ async fn body(request: &mut Request, variant: &Variant, at: usize) -> Result<Bod
         request.reply.headers_out.set("Allow", Bytes::from_static(b"GET,HEAD,OPTIONS,POST"));
         return Err(Halt::Status(405));
     }
-    let Found::File(info, Ok(open)) = request.resource.found.clone() else { return Err(Halt::Status(500)) };
+    let FileEntry::File(info, Ok(open)) = request.resource.found.clone() else {
+        return Err(Halt::Status(500));
+    };
     let length = variant.length.unwrap_or(0);
     request.reply.headers_out.set("Accept-Ranges", Bytes::from_static(b"bytes"));
     if !variant.media_type.is_empty() {

@@ -40,7 +40,7 @@ mod script;
 mod state;
 mod trip;
 
-use held::Held;
+use held::WaitingWorker;
 use nested::Within;
 use output::Late;
 use state::HasPerl;
@@ -53,7 +53,7 @@ use crate::module::include;
 use crate::request::Request;
 use crate::request::flow::Halt;
 use crate::request::reply::Marks;
-use crate::technique::fast::Taken;
+use crate::technique::fast::Handover;
 use crate::technique::framed;
 use crate::technique::respond;
 use bytes::Bytes;
@@ -222,7 +222,7 @@ async fn respond(
 }
 
 /// Goes on with an answer that has turned out not to be plain.
-async fn go_on(request: &mut Request, answer: Result<Taken, Error>, errors: bool) -> Result<Body, Halt> {
+async fn go_on(request: &mut Request, answer: Result<Handover, Error>, errors: bool) -> Result<Body, Halt> {
     let before = request.resource.handler.clone();
     let answer = match answer {
         Ok(taken) => {

@@ -12,7 +12,7 @@ use crate::io::body::Body;
 use crate::log::{self, Severity};
 use crate::module::{alias, cgi};
 use crate::request::flow::Halt;
-use crate::request::{Found, Request};
+use crate::request::{FileEntry, Request};
 use crate::technique::dialect::{Dialect, Late};
 use crate::technique::directories::{Directories, EncodedSettings, tell_limits};
 use crate::technique::pools::Engines;
@@ -67,7 +67,7 @@ fn is_by_execute_bit(request: &Request) -> bool {
     const OWNER_EXECUTES: u32 = 0o100;
     php::is_installed()
         && request.resource.dir.php.runs_by_execute_bit()
-        && matches!(&request.resource.found, Found::File(info, _) if info.mode & OWNER_EXECUTES != 0)
+        && matches!(&request.resource.found, FileEntry::File(info, _) if info.mode & OWNER_EXECUTES != 0)
 }
 
 async fn handle(request: &mut Request, handler: &'static [u8]) -> Result<Body, Halt> {
@@ -96,7 +96,7 @@ async fn handle(request: &mut Request, handler: &'static [u8]) -> Result<Body, H
     let directory = known(request).definition();
     let ask = Ask {
         engine: &ENGINE,
-        dialect: Some(&said::Said as &dyn Dialect),
+        dialect: Some(&said::PhpDialect as &dyn Dialect),
         one_shot,
         group: group(request),
         timeout: None,

@@ -35,12 +35,12 @@ use crate::io::body::Body;
 use crate::log::{self, Severity};
 use crate::request::flow::{Flow, Halt, Outcome};
 use crate::request::slots::{Relation, State};
-use crate::request::{Found, Request};
+use crate::request::{FileEntry, Request};
 use bytes::Bytes;
 use hostler_config::directives::jk::mounts::Rule;
 use hostler_config::directives::proxy::Balancer;
 use hostler_config::directives::proxy::parameters::Parameters;
-use hostler_config::directives::proxy::pass::{Asked, Form, Mapping, Verdict};
+use hostler_config::directives::proxy::pass::{Form, Mapping, RequestUrl, Verdict};
 use hostler_config::directives::proxy::url::Url;
 use hostler_config::{Pattern, Section};
 use hostler_expr::{GlobMode, RegexError, glob_matches};
@@ -85,7 +85,7 @@ pub(crate) static MODULE: Module = Module {
             effect: Effect::Notes,
             run: Run::Now(|request| {
                 let path_info = request.env.find("proxy-fcgi-pathinfo").cloned();
-                request.slots.find_mut::<Proxied>().path_info = path_info;
+                request.slots.find_mut::<ProxyState>().path_info = path_info;
                 Ok(Flow::Declined)
             }),
         },
@@ -125,7 +125,7 @@ const PREFIX: &[u8] = b"proxy:";
 
 /// A request is another server's.
 #[derive(Clone, Debug, Default)]
-struct Proxied {
+struct ProxyState {
     /// The form of the path, as sent with `nocanon`.
     form: Form,
     /// What the line says of a server that the request has named.
@@ -133,19 +133,19 @@ struct Proxied {
     /// `proxy-fcgi-pathinfo`, as it is before mod_env's variables are set.
     path_info: Option<Bytes>,
     /// A worker of mod_jk's answers.
-    mounted: Option<Arc<Mounted>>,
+    mounted: Option<Arc<JkAnswer>>,
 }
 
 /// Whose answer it is where mod_jk's words say so.
 #[derive(Clone, Debug)]
-pub(crate) struct Mounted {
+pub(crate) struct JkAnswer {
     /// Its containers.
     pub(crate) containers: Arc<Balancer>,
     /// What the mount says of its answers.
     pub(crate) rule: Rule,
 }
 
-impl State for Proxied {
+impl State for ProxyState {
     fn copy(&self) -> Box<dyn State> {
         Box::new(self.clone())
     }
@@ -161,7 +161,7 @@ impl State for Proxied {
 }
 
 fn is_proxied(request: &Request) -> bool {
-    request.slots.find::<Proxied>().is_some()
+    request.slots.find::<ProxyState>().is_some()
 }
 
 /// `ProxyPass` and its kin, but for those that have been asked before the path was decoded.
@@ -184,7 +184,7 @@ fn translate_by(request: &mut Request, is_asked: fn(Mapping) -> bool) -> Outcome
     let (server, dir) = (request.server.clone(), request.resource.dir.clone());
     let raw = raw_target(request);
     let variable = |name: &str| request.env.find(name).map(|value| value.to_vec());
-    let asked = Asked { path: &request.target.uri, raw: &raw, variable: &variable };
+    let asked = RequestUrl { path: &request.target.uri, raw: &raw, variable: &variable };
     let passes = dir.proxy.pass.iter().chain(&server.conf.proxy.passes);
     let (mut found, mut parameters) = (Verdict::No, None);
     for pass in passes.filter(|pass| is_asked(pass.mapping)) {
@@ -195,7 +195,7 @@ fn translate_by(request: &mut Request, is_asked: fn(Mapping) -> bool) -> Outcome
         }
     }
     let Verdict::To { url, form, path, .. } = found else { return Ok(Flow::Declined) };
-    begin(request, &url, Proxied { form, parameters, ..Proxied::default() });
+    begin(request, &url, ProxyState { form, parameters, ..ProxyState::default() });
     if let Some(path) = path {
         request.target.uri = path;
     }
@@ -210,9 +210,9 @@ fn gave_up(request: &Request, error: &RegexError) -> Halt {
 /// A rule of rewriting has said that another server answers for this URL (`P`); `raw`: it is sent as it is. Quirk(apache): what
 /// is behind a file's name stays there, and is told to FastCGI programs.
 pub(crate) fn aim(request: &mut Request, url: &[u8], raw: bool) {
-    request.resource.found = Found::Nothing;
+    request.resource.found = FileEntry::Nothing;
     let form = if raw { Form::AsSent } else { Form::Decoded };
-    begin(request, url, Proxied { form, ..Proxied::default() });
+    begin(request, url, ProxyState { form, ..ProxyState::default() });
 }
 
 /// What rules are applied to, where a `ProxyPass` has been asked before the path was decoded: the URL that it has led to.
@@ -221,18 +221,18 @@ pub(crate) fn led_to(request: &Request) -> Option<Vec<u8>> {
 }
 
 /// A worker of mod_jk's answers for this path, which is told as it is.
-pub(crate) fn mount(request: &mut Request, path: &[u8], mounted: Mounted) {
+pub(crate) fn mount(request: &mut Request, path: &[u8], mounted: JkAnswer) {
     let url = [b"balancer://jk", path].concat();
     begin(
         request,
         &url,
-        Proxied { form: Form::AsSent, mounted: Some(Arc::new(mounted)), ..Proxied::default() },
+        ProxyState { form: Form::AsSent, mounted: Some(Arc::new(mounted)), ..ProxyState::default() },
     );
 }
 
 /// What mod_jk's words say of the request.
-fn mounted(request: &Request) -> Option<&Arc<Mounted>> {
-    request.slots.find::<Proxied>()?.mounted.as_ref()
+fn mounted(request: &Request) -> Option<&Arc<JkAnswer>> {
+    request.slots.find::<ProxyState>()?.mounted.as_ref()
 }
 
 /// Answers a request that [`mount`] has made another server's.
@@ -241,7 +241,7 @@ pub(crate) async fn answer_mounted(request: &mut Request) -> Result<Body, Halt> 
 }
 
 /// From here on the request is that of another server.
-fn begin(request: &mut Request, url: &[u8], proxied: Proxied) {
+fn begin(request: &mut Request, url: &[u8], proxied: ProxyState) {
     request.resource.filename = [PREFIX, url].concat();
     request.resource.handler = Some(Bytes::from_static(HANDLER.as_bytes()));
     request.slots.put(proxied);
@@ -292,14 +292,14 @@ async fn by_handler(request: &mut Request) -> Result<Body, Halt> {
         return Err(refused(request, 403, why));
     }
     let url = [url, &request.resource.filename].concat();
-    begin(request, &url, Proxied::default());
+    begin(request, &url, ProxyState::default());
     run::handle(request).await
 }
 
 /// `<Proxy>`: in the place of the directories that a file would have.
 async fn map(request: &mut Request) -> Outcome {
     request.resource.path_info.clear();
-    request.resource.found = Found::Nothing;
+    request.resource.found = FileEntry::Nothing;
     if mounted(request).is_some() {
         return Ok(Flow::Ok);
     }

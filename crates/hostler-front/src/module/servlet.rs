@@ -17,8 +17,8 @@ use crate::io::body::Body;
 use crate::log::{self, Severity};
 use crate::memory::handlers;
 use crate::request::flow::{Flow, Halt, Outcome};
-use crate::request::{Found, Request, variables};
-use crate::technique::container::{self, AsJk, Told, plain};
+use crate::request::{FileEntry, Request, variables};
+use crate::technique::container::{self, AsJk, ContainerRequest, plain};
 use crate::technique::overridden::overridden;
 use crate::technique::respond::fail;
 use crate::technique::sockets::Sockets;
@@ -53,7 +53,7 @@ pub(crate) static MODULE: Module = Module {
             effect: Effect::Decides,
             run: Run::Now(|request| {
                 request.resource.path_info.clear();
-                request.resource.found = Found::Nothing;
+                request.resource.found = FileEntry::Nothing;
                 Ok(Flow::Ok)
             }),
         },
@@ -156,7 +156,7 @@ async fn handle(request: &mut Request) -> Result<Body, Halt> {
     // As mod_proxy encodes it: with what is a servlet's parameter, and nothing else, left as it is.
     let Some(path) = pass::encoded(path, false) else { return Err(Halt::Status(400)) };
     let name = variables::server_name(request);
-    let told = Told {
+    let told = ContainerRequest {
         path: &path,
         server_name: Some(machine.host.as_bytes()),
         attributes: vec![Attribute::Named(b"hostler.server_name", &name)],

@@ -99,12 +99,12 @@ pub(crate) type Shared = Rc<RefCell<Session>>;
 
 /// The sessions that were read for a request, and for those before it on its way, by their cookies.
 #[derive(Clone, Default)]
-struct Read(Rc<RefCell<Vec<OfCookie>>>);
+struct RequestSessions(Rc<RefCell<Vec<OfCookie>>>);
 
 /// A cookie's name, and the session in it.
 type OfCookie = (Box<str>, Shared);
 
-impl State for Read {
+impl State for RequestSessions {
     fn copy(&self) -> Box<dyn State> {
         Box::new(self.clone())
     }
@@ -131,7 +131,7 @@ pub(crate) async fn load(request: &mut Request) -> Result<Option<Shared>, Halt> 
         log::request(request, Severity::Warn, "session", message);
         return Ok(None);
     };
-    let read = request.slots.find_mut::<Read>().0.clone();
+    let read = request.slots.find_mut::<RequestSessions>().0.clone();
     let known =
         read.borrow().iter().find(|(name, _)| *name == cookie.name).map(|(_, session)| session.clone());
     let session = match known {

@@ -8,7 +8,7 @@ use crate::hook::registry::{Effect, Hook, Module, Run};
 use crate::limits::budget;
 use crate::log::{self, Severity};
 use crate::request::flow::{Continue, Flow, Halt, Outcome};
-use crate::request::{Found, Request, variables};
+use crate::request::{FileEntry, Request, variables};
 use hostler_cgi::escape_html;
 use hostler_config::directives::alias::escape_path;
 use hostler_config::directives::core::AcceptPathInfo;
@@ -24,7 +24,7 @@ pub(crate) static MODULE: Module = Module {
         when: |request| {
             request.resource.dir.speling.enabled
                 && request.is_get()
-                && matches!(request.resource.found, Found::Nothing)
+                && matches!(request.resource.found, FileEntry::Nothing)
                 && !request.is_sub()
                 && request.resource.filename.first() == Some(&b'/')
         },

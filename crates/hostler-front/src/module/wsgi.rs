@@ -20,7 +20,7 @@ use crate::log::{self, Severity};
 use crate::module::alias;
 use crate::request::flow::{Flow, Halt, Outcome};
 use crate::request::slots::{Relation, State};
-use crate::request::{Found, Request, variables};
+use crate::request::{FileEntry, Request, variables};
 use crate::site::files::AccessFiles;
 use crate::technique::pools::Engines;
 use crate::technique::respond::{Ask, fail, respond};
@@ -34,7 +34,7 @@ use hostler_python_technique::groups::{self, Facts, Group};
 use hostler_python_technique::{DIR, ENGINE, HandlerScript, LOG, SERVER, WSGI};
 use std::sync::Arc;
 use std::time::Duration;
-use told::Led;
+use told::MatchedRules;
 
 /// The handler of mod_wsgi, and its aliases.
 pub(crate) static MODULE: Module = Module {
@@ -70,7 +70,7 @@ pub(crate) static MODULE: Module = Module {
     ..Module::new("wsgi", |_| false)
 };
 
-impl State for Led {
+impl State for MatchedRules {
     fn copy(&self) -> Box<dyn State> {
         Box::new(*self)
     }
@@ -91,7 +91,7 @@ fn name_script(request: &mut Request) -> Outcome {
     let name = name_of(request);
     let scripts = &request.resource.dir.part(&DIR).handler_scripts;
     if let Some(at) = scripts.iter().position(|script| script.name.as_bytes() == name) {
-        request.slots.put(Led { alias: None, handler: Some(at) });
+        request.slots.put(MatchedRules { alias: None, handler: Some(at) });
         request.resource.handler = Some(Bytes::from_static(handler::RUN.as_bytes()));
     }
     Ok(Flow::Declined)
@@ -103,7 +103,7 @@ fn translate(request: &mut Request) -> Outcome {
         Ok(None) => Ok(Flow::Declined),
         Ok(Some((at, filename))) => {
             request.resource.filename = filename;
-            request.slots.put(Led { alias: Some(at), handler: None });
+            request.slots.put(MatchedRules { alias: Some(at), handler: None });
             request.notes.set("alias-forced-type", Bytes::from_static(handler::RUN.as_bytes()));
             Ok(Flow::Ok)
         }
@@ -164,7 +164,7 @@ async fn is_newer(request: &mut Request, group: &Arc<str>) -> bool {
     file.is_some_and(|file| newer::is_newer(request, group, path.as_bytes(), &file.info))
 }
 
-fn led(request: &Request) -> Led {
+fn led(request: &Request) -> MatchedRules {
     request.slots.find().copied().unwrap_or_default()
 }
 
@@ -181,15 +181,15 @@ fn check(request: &Request) -> Result<(), Halt> {
         Err(Halt::Status(status))
     };
     let led = led(request);
-    if led == Led::default() && !request.resource.dir.core.options.contains(OptionBits::EXEC_CGI) {
+    if led == MatchedRules::default() && !request.resource.dir.core.options.contains(OptionBits::EXEC_CGI) {
         return refuse(403, "Options ExecCGI is off in this directory");
     }
     match &request.resource.found {
         // It is about the file, whatever that is.
         _ if led.handler.is_some() => {}
-        Found::Nothing => return refuse(404, "Target WSGI script not found or unable to stat"),
-        Found::Directory(_) => return refuse(403, "Attempt to invoke directory as WSGI application"),
-        Found::File(..) | Found::Other(_) => {}
+        FileEntry::Nothing => return refuse(404, "Target WSGI script not found or unable to stat"),
+        FileEntry::Directory(_) => return refuse(403, "Attempt to invoke directory as WSGI application"),
+        FileEntry::File(..) | FileEntry::Other(_) => {}
     }
     let is_chunked = !request.target.body.is_empty() && !request.target.headers_in.contains("Content-Length");
     // Over HTTP/2 a length need not be said, and the body ends all the same.

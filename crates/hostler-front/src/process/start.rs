@@ -3,8 +3,8 @@
 
 use crate::hook::{self, plan};
 use crate::io::descriptors::Descriptors;
-use crate::limits::clients::{Clients, Told, Traffic};
-use crate::limits::kept::Kept;
+use crate::limits::clients::{Clients, RefusalLog, Traffic};
+use crate::limits::kept::BufferedBytes;
 use crate::log::{Logs, Quota};
 use crate::module::status::report;
 use crate::modules;
@@ -157,10 +157,10 @@ pub(crate) fn begin(plan: FrontPlan, logs: Vec<OwnedFd>) -> io::Result<Beginning
         program_lines: Quota::new(plan.site_names.len()),
         programs: Programs::new(programs_in_all(&config) as usize, plan.site_names.len()),
         clients: Clients::new(&config, descriptors.connections()),
-        kept: Kept::new(plan.site_names.len()),
+        kept: BufferedBytes::new(plan.site_names.len()),
         traffic: Traffic::new(&config, plan.site_names.len(), descriptors.connections()),
-        told: Told::default(),
-        told_connections: Told::default(),
+        told: RefusalLog::default(),
+        told_connections: RefusalLog::default(),
         config: Arc::new(config),
         hub,
         sites,

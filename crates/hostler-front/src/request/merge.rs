@@ -26,11 +26,11 @@ type Parts = SmallVec<[Arc<DirConfig>; 8]>;
 /// Remembers which configurations merge to what.
 #[derive(Default)]
 pub(crate) struct MergeCache {
-    merged: HashMap<Key, Remembered, foldhash::fast::RandomState>,
+    merged: HashMap<Key, MergeEntry, foldhash::fast::RandomState>,
     bytes: usize,
 }
 
-struct Remembered {
+struct MergeEntry {
     result: Arc<DirConfig>,
     /// Keeps the addresses in the key taken.
     _parts: Parts,
@@ -76,12 +76,12 @@ pub(crate) async fn merge(request: &Request, over: &[Arc<DirConfig>]) -> Result<
     site.made
         .of::<RefCell<MergeCache>>()
         .borrow_mut()
-        .keep(key, Remembered { result: result.clone(), _parts: parts });
+        .keep(key, MergeEntry { result: result.clone(), _parts: parts });
     Ok(result)
 }
 
 impl MergeCache {
-    fn keep(&mut self, key: Key, merge: Remembered) {
+    fn keep(&mut self, key: Key, merge: MergeEntry) {
         let size = USUAL + GROWTH * merge.result.weight;
         if size > MAX_BYTES {
             return;

@@ -13,7 +13,7 @@ pub(crate) struct Resource {
     /// Where the URI maps to.
     pub(crate) filename: Vec<u8>,
     pub(crate) path_info: Vec<u8>,
-    pub(crate) found: Found,
+    pub(crate) found: FileEntry,
     /// Set by Alias and the like (`CONTEXT_PREFIX`, `CONTEXT_DOCUMENT_ROOT`).
     pub(crate) context_prefix: Vec<u8>,
     pub(crate) context_document_root: Option<Vec<u8>>,
@@ -31,7 +31,7 @@ impl Resource {
         Self {
             filename: Vec::new(),
             path_info: Vec::new(),
-            found: Found::Nothing,
+            found: FileEntry::Nothing,
             context_prefix: Vec::new(),
             context_document_root: None,
             dir,
@@ -45,7 +45,7 @@ impl Resource {
 
 /// What stands at the request's file name.
 #[derive(Clone, Debug, Default)]
-pub(crate) enum Found {
+pub(crate) enum FileEntry {
     /// Nothing (the walk ended above it), or nothing has been looked for.
     #[default]
     Nothing,
@@ -55,7 +55,7 @@ pub(crate) enum Found {
     Other(FileInfo),
 }
 
-impl Found {
+impl FileEntry {
     pub(crate) fn info(&self) -> Option<&FileInfo> {
         match self {
             Self::Nothing => None,

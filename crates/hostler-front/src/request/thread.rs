@@ -1,7 +1,7 @@
 //! What one of the front's threads owns. Threads share the configuration and the logs, nothing that is written
 //! to while a request is answered; so there is no lock on the way.
 
-use crate::limits::clients::{Clients, Told, Traffic};
+use crate::limits::clients::{Clients, RefusalLog, Traffic};
 use crate::log::access_log::Buffers;
 use crate::log::{Logs, Quota};
 use crate::request::counters::Counters;
@@ -47,10 +47,10 @@ pub(crate) struct SharedState {
     /// What sites have of clients.
     pub(crate) traffic: Arc<Traffic>,
     /// What is kept whole for requests.
-    pub(crate) kept: Arc<crate::limits::kept::Kept>,
+    pub(crate) kept: Arc<crate::limits::kept::BufferedBytes>,
     /// Lines about requests that are refused as there are too many, and about connections.
-    pub(crate) told: Told,
-    pub(crate) told_connections: Told,
+    pub(crate) told: RefusalLog,
+    pub(crate) told_connections: RefusalLog,
     pub(crate) next_connection: AtomicU32,
     pub(crate) drain: watch::Receiver<bool>,
     /// How expressions look other URLs up.

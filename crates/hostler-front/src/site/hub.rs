@@ -25,7 +25,7 @@ use tokio::io::unix::AsyncFd;
 use tokio::sync::{mpsc, oneshot, watch};
 
 /// What the master has said with the socket.
-pub(crate) struct Told {
+pub(crate) struct MasterMessage {
     pub(crate) socket: OwnedFd,
     pub(crate) generation: u32,
     /// When the server was started.
@@ -186,7 +186,7 @@ pub(crate) async fn control(
     hub: Arc<Hub>,
     drain: watch::Sender<bool>,
     seconds: impl Fn() -> u32,
-    status: impl Fn(Told),
+    status: impl Fn(MasterMessage),
 ) -> io::Result<()> {
     let control = Rc::new(Control {
         socket: hostler_gateway::register(socket, Interest::READABLE)?,
@@ -234,10 +234,10 @@ pub(crate) fn sites_of(messages: &[Message]) -> Vec<SiteId> {
 }
 
 /// The master's word on the status socket, if the socket came with it.
-fn told(fds: Vec<OwnedFd>, generation: u32, uptime_ms: u64) -> Option<Told> {
+fn told(fds: Vec<OwnedFd>, generation: u32, uptime_ms: u64) -> Option<MasterMessage> {
     let now = Instant::now();
     let started = now.checked_sub(Duration::from_millis(uptime_ms)).unwrap_or(now);
-    fds.into_iter().next().map(|socket| Told { socket, generation, started })
+    fds.into_iter().next().map(|socket| MasterMessage { socket, generation, started })
 }
 
 impl Control {

@@ -18,11 +18,11 @@ const ELSEWHERE: &str = "the server has said why on its standard error when it w
 #[derive(Default)]
 pub(crate) struct SiteLimits {
     planned: plan::SiteLimits,
-    known: Mutex<Known>,
+    known: Mutex<LimitState>,
 }
 
 #[derive(Default)]
-struct Known {
+struct LimitState {
     /// A process of the site was started by this front.
     started: bool,
     directory: Option<OwnedFd>,
@@ -63,12 +63,12 @@ impl SiteLimits {
         }
     }
 
-    fn known(&self) -> std::sync::MutexGuard<'_, Known> {
+    fn known(&self) -> std::sync::MutexGuard<'_, LimitState> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Known {
+impl LimitState {
     fn rises_to(&mut self, count: u64) -> bool {
         if count > self.seen {
             self.seen = count;
@@ -110,10 +110,10 @@ mod tests {
 
     #[test]
     fn only_a_rise_counts() {
-        let mut known = Known { seen: 3, ..Known::default() };
+        let mut known = LimitState { seen: 3, ..LimitState::default() };
         assert!(!known.rises_to(3), "that was before");
         assert!(known.rises_to(4) && known.rises_to(4));
-        let mut other = Known { seen: 3, ..Known::default() };
+        let mut other = LimitState { seen: 3, ..LimitState::default() };
         assert!(!other.rises_to(0));
     }
 

@@ -4,7 +4,7 @@
 mod facts;
 mod path;
 
-pub(crate) use facts::{AsJk, Told, certificate, encode};
+pub(crate) use facts::{AsJk, ContainerRequest, certificate, encode};
 pub(crate) use path::plain;
 
 use crate::io::body::{Body, BodyError, BodyStream};
@@ -13,7 +13,7 @@ use crate::request::Request;
 use crate::request::flow::Halt;
 use crate::request::reply::Marks;
 use crate::request::settings;
-use crate::technique::gathered::{Gathered, Remains};
+use crate::technique::gathered::{AnswerPieces, Remains};
 use crate::technique::reply::withdraw_connection;
 use crate::technique::respond::fail;
 use crate::technique::upload::Upload;
@@ -37,7 +37,7 @@ const PATIENCE: Duration = Duration::from_millis(5);
 pub(crate) async fn respond(
     request: &mut Request,
     pool: Arc<Pool>,
-    told: Told<'_>,
+    told: ContainerRequest<'_>,
     module: &'static str,
 ) -> Result<Body, Halt> {
     match attempt(request, pool, told, module).await? {
@@ -50,7 +50,7 @@ pub(crate) async fn respond(
 pub(crate) async fn attempt(
     request: &mut Request,
     pool: Arc<Pool>,
-    told: Told<'_>,
+    told: ContainerRequest<'_>,
     module: &'static str,
 ) -> Result<Result<Body, Error>, Halt> {
     let encoded = encode(request, &told);
@@ -78,7 +78,11 @@ pub(crate) async fn attempt(
 ///
 /// # Errors
 /// What `Pool::begin` and the exchange have; the request's fields don't fit into a packet.
-pub(crate) async fn ask(request: &Request, pool: &Arc<Pool>, told: &Told<'_>) -> Result<Head, Error> {
+pub(crate) async fn ask(
+    request: &Request,
+    pool: &Arc<Pool>,
+    told: &ContainerRequest<'_>,
+) -> Result<Head, Error> {
     let (head, ask) =
         encode(request, told).map_err(|error| Error::because(Kind::ClientMalformed, error.to_string()))?;
     let timeout = settings::timeout(&request.server);
@@ -131,7 +135,7 @@ async fn trip(
         ask,
     };
     let mut conversation = Conversation { exchange: pool.begin(work).await?, upload: Upload::of(body) };
-    let mut gathered = Gathered::default();
+    let mut gathered = AnswerPieces::default();
     loop {
         let event = if gathered.length() == 0 {
             conversation.next().await
@@ -191,7 +195,7 @@ fn apply(request: &mut Request, head: Head) {
     request.reply.marks.set(Marks::UNRANGED);
 }
 
-fn stream(request: &Request, conversation: Conversation, gathered: Gathered) -> Body {
+fn stream(request: &Request, conversation: Conversation, gathered: AnswerPieces) -> Body {
     let request = Box::new(request.for_log());
     Body::Stream(Box::new(Output { conversation: Some(conversation), gathered, request }))
 }
@@ -221,7 +225,7 @@ struct Output {
     /// `None`: the answer is complete, or has broken off.
     conversation: Option<Conversation>,
     /// What came before anybody took it.
-    gathered: Gathered,
+    gathered: AnswerPieces,
     /// The request, for the log.
     request: Box<Request>,
 }

@@ -3,10 +3,10 @@
 
 use crate::io::body::{Body, BodyStream, RequestBody};
 use crate::request::Request;
-use crate::technique::dialect::{Answer, Asked, Dialect, LogNotes, Own};
-use crate::technique::fast::Taken;
+use crate::technique::dialect::{Answer, Dialect, LogNotes, Own, PendingAnswer};
+use crate::technique::fast::Handover;
 use crate::technique::reply::Head;
-use crate::technique::said::Said;
+use crate::technique::said::LineLog;
 use crate::technique::upload::Upload;
 use bytes::Bytes;
 use hostler_config::technique::Engine;
@@ -40,14 +40,14 @@ pub(crate) enum End {
 pub(crate) struct Conversation {
     exchange: Exchange,
     upload: Upload,
-    said: Said,
+    said: LineLog,
     /// Messages that somebody else has taken, still to be looked at.
     taken: VecDeque<Frame>,
     /// What came after those.
     failed: Option<Error>,
     dialect: Option<&'static dyn Dialect>,
     /// What it has asked, while the answer is being found, and what of that goes into its own answer.
-    question: Option<Asked>,
+    question: Option<PendingAnswer>,
     part: Option<Part>,
     /// What the answer ends with.
     tail: Option<Body>,
@@ -69,7 +69,7 @@ impl Conversation {
         dialect: Option<&'static dyn Dialect>,
     ) -> Self {
         Self {
-            said: Said::by(engine.log, &exchange),
+            said: LineLog::by(engine.log, &exchange),
             exchange,
             upload: Upload::of(body),
             taken: VecDeque::new(),
@@ -82,8 +82,12 @@ impl Conversation {
     }
 
     /// Goes on with one that the fast path has begun.
-    pub(crate) fn taken_over(taken: Taken, engine: &Engine, dialect: Option<&'static dyn Dialect>) -> Self {
-        let Taken { exchange, frames, failed } = taken;
+    pub(crate) fn taken_over(
+        taken: Handover,
+        engine: &Engine,
+        dialect: Option<&'static dyn Dialect>,
+    ) -> Self {
+        let Handover { exchange, frames, failed } = taken;
         Self { taken: frames.into_iter().collect(), failed, ..Self::new(exchange, None, engine, dialect) }
     }
 
@@ -178,7 +182,7 @@ impl Conversation {
                 match self.dialect.ok_or_else(forbidden)?.meaning(request, &own)? {
                     Own::Told => return Ok(None),
                     Own::Logged(logged) => Event::Logged(logged),
-                    Own::Asked(question) => {
+                    Own::PendingAnswer(question) => {
                         self.question = Some(question);
                         return Ok(None);
                     }
@@ -197,12 +201,12 @@ impl Conversation {
 
 /// The same, of one that had not become a conversation; `module`: whose lines those are that the worker writes.
 pub(crate) fn part(mut exchange: Exchange, request: &Request, module: &'static str) {
-    let said = Said::by(module, &exchange);
+    let said = LineLog::by(module, &exchange);
     part_with(move |context| exchange.poll_next(context), request, said);
 }
 
 /// The same, of whatever gives its messages.
-pub(crate) fn part_with<F>(mut next: F, request: &Request, said: Said)
+pub(crate) fn part_with<F>(mut next: F, request: &Request, said: LineLog)
 where
     F: FnMut(&mut Context<'_>) -> Poll<Option<Result<Frame, Error>>> + 'static,
 {
@@ -222,7 +226,7 @@ where
     });
 }
 
-fn write_rest(request: &Request, frame: &Frame, said: &Said) {
+fn write_rest(request: &Request, frame: &Frame, said: &LineLog) {
     match FromWorker::decode(frame.kind, &frame.body) {
         Ok(FromWorker::Log { severity, virtual_host, text }) => {
             said.log(request, severity, virtual_host, text);

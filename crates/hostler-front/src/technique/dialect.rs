@@ -27,11 +27,11 @@ pub(crate) enum Own {
     /// What the logs show of the request.
     Logged(Box<LogNotes>),
     /// A question; the worker waits.
-    Asked(Asked),
+    PendingAnswer(PendingAnswer),
 }
 
 /// A question whose answer is being found.
-pub(crate) type Asked = Pin<Box<dyn Future<Output = Answer>>>;
+pub(crate) type PendingAnswer = Pin<Box<dyn Future<Output = Answer>>>;
 
 /// An answer.
 pub(crate) struct Answer {

@@ -16,7 +16,7 @@ use crate::hook::serve;
 use crate::io::body::{Body, RequestBody};
 use crate::limits::clients::Busy;
 use crate::log::access_log::{self, FastRecord};
-use crate::memory::urls::{Asked, How, KnownUrl};
+use crate::memory::urls::{FieldFacts, How, KnownUrl};
 use crate::request::Request;
 use crate::request::connection::Peer;
 use crate::request::flow::Halt;
@@ -37,7 +37,7 @@ use hostler_gateway::backend::ring::{Exchange, Frame, Work};
 use hostler_http1::framing::{After, KeepAlive};
 use hostler_http1::head::Head;
 use hostler_wire::work::{Fields, FromWorker, Outcome, RequestHead};
-use remembered::Remembered;
+use remembered::UrlRoute;
 use smallvec::SmallVec;
 use std::future::poll_fn;
 use std::rc::Rc;
@@ -70,7 +70,7 @@ pub(crate) trait Way {
     fn go_on<'a>(
         &self,
         request: &'a mut Request,
-        answer: Result<Taken, Error>,
+        answer: Result<Handover, Error>,
     ) -> Later<'a, Result<Body, Halt>>;
 }
 
@@ -90,7 +90,7 @@ fn fields<'a>(head: &Head, buffer: &'a [u8]) -> Option<Fields<'a>> {
 
 /// A request on the fast path.
 pub(crate) struct FastRequest {
-    remembered: Rc<Remembered>,
+    remembered: Rc<UrlRoute>,
     /// What is remembered is of requests with this one's query.
     with_query: bool,
     /// Its site is at it until it has been answered.
@@ -110,10 +110,10 @@ pub(crate) fn begin(
     peer: &Peer,
     (head, buffer): (&Head, &[u8]),
     url: &KnownUrl,
-    asked: &Asked<'_>,
+    asked: &FieldFacts<'_>,
 ) -> Option<FastRequest> {
     let How::Worker(remembered) = &url.how else { return None };
-    let remembered: Rc<Remembered> = remembered.clone().downcast().ok()?;
+    let remembered: Rc<UrlRoute> = remembered.clone().downcast().ok()?;
     let headers_in = fields(head, buffer)?;
     let traffic = &thread.shared.traffic;
     let busy = traffic.enter(url.site.id, &url.server)?;
@@ -149,14 +149,14 @@ pub(crate) fn begin(
 fn work(
     thread: &Thread,
     peer: &Peer,
-    (remembered, with_query): (&Remembered, bool),
+    (remembered, with_query): (&UrlRoute, bool),
     (head, buffer): (&Head, &[u8]),
     headers_in: Fields<'_>,
     (received, number): (SystemTime, u64),
 ) -> Work {
     let target = head.target.of(buffer);
     let (remote, log_id) = (peer.remote.ip().to_string(), id::id_of(number));
-    let Remembered { request, task, way, .. } = remembered;
+    let UrlRoute { request, task, way, .. } = remembered;
     let Task { engine, directory, texts, handler, .. } = task;
     let mut message = head::common(request, engine, texts, directory.0, head::flags(request), *handler);
     message.number = number;
@@ -184,7 +184,7 @@ fn work(
 }
 
 /// Messages that the fast path has taken of a conversation before it gave that up.
-pub(crate) struct Taken {
+pub(crate) struct Handover {
     pub(crate) exchange: Exchange,
     pub(crate) frames: Frames,
     /// What came after them.
@@ -196,7 +196,7 @@ pub(crate) enum Answer {
     /// Head and body are there to be sent as they are.
     Plain(Plain),
     /// It is for the slow path, see [`FastRequest::go_on`].
-    Other(Box<Taken>),
+    Other(Box<Handover>),
     /// There is none.
     Failed(Error),
 }
@@ -224,13 +224,13 @@ impl FastRequest {
         let (mut exchange, mut frames) = (exchange, Frames::new());
         match gather(&mut exchange, &mut frames).await {
             Ok(true) => {}
-            Ok(false) => return Answer::Other(Box::new(Taken { exchange, frames, failed: None })),
+            Ok(false) => return Answer::Other(Box::new(Handover { exchange, frames, failed: None })),
             Err(error) if frames.is_empty() => return Answer::Failed(error),
-            Err(error) => return Answer::Other(Box::new(Taken { exchange, frames, failed: Some(error) })),
+            Err(error) => return Answer::Other(Box::new(Handover { exchange, frames, failed: Some(error) })),
         }
         let plain = self.remembered.is_plain.then(|| self.plain(peer, &frames)).flatten();
         let Some(plain) = plain else {
-            return Answer::Other(Box::new(Taken { exchange, frames, failed: None }));
+            return Answer::Other(Box::new(Handover { exchange, frames, failed: None }));
         };
         conversation::part(exchange, &self.remembered.request, self.remembered.task.engine.log);
         Answer::Plain(plain)

@@ -11,7 +11,7 @@ const LARGE: usize = 16 << 10;
 
 /// Pieces that nobody has taken yet.
 #[derive(Debug, Default)]
-pub(crate) struct Gathered {
+pub(crate) struct AnswerPieces {
     pieces: VecDeque<Bytes>,
     /// Small ones, to come after those.
     small: Vec<u8>,
@@ -19,7 +19,7 @@ pub(crate) struct Gathered {
     length: usize,
 }
 
-impl Gathered {
+impl AnswerPieces {
     pub(crate) fn push(&mut self, piece: Bytes) {
         let is_first = self.length == 0;
         self.length += piece.len();
@@ -67,7 +67,7 @@ impl Gathered {
 
 /// What there was of an answer that broke off.
 pub(crate) struct Remains {
-    pub(crate) gathered: Gathered,
+    pub(crate) gathered: AnswerPieces,
     pub(crate) why: Option<String>,
 }
 
@@ -87,7 +87,7 @@ mod tests {
     #[test]
     fn small_pieces_do_not_keep_what_they_came_with() {
         let came = Bytes::from(vec![b'x'; 1 << 20]);
-        let mut gathered = Gathered::default();
+        let mut gathered = AnswerPieces::default();
         for at in 0..100_000 {
             gathered.push(came.slice(at..=at));
         }
@@ -100,7 +100,7 @@ mod tests {
     #[test]
     fn pieces_come_back_in_order() {
         let large = vec![b'l'; LARGE];
-        let mut gathered = Gathered::default();
+        let mut gathered = AnswerPieces::default();
         for piece in [b"one".as_slice(), b"two", &large, b"three"] {
             gathered.push(Bytes::copy_from_slice(piece));
         }

@@ -1,7 +1,7 @@
 //! A request as a worker is told of it. No CGI environment is made here: an engine makes what its programs look at.
 
 use crate::request::id;
-use crate::request::{Found, Origin, Request};
+use crate::request::{FileEntry, Origin, Request};
 use crate::request::{settings, variables};
 use crate::technique::pools::Engines;
 use crate::values::table::Table;
@@ -120,7 +120,7 @@ fn is_redirected(request: &Request) -> bool {
 }
 
 /// What stands at the file name.
-fn facts(found: &Found) -> FileFacts {
+fn facts(found: &FileEntry) -> FileFacts {
     found.info().map_or_else(FileFacts::default, of_info)
 }
 

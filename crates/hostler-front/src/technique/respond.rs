@@ -10,9 +10,9 @@ use crate::request::settings;
 use crate::technique::begin::{self, Begin};
 use crate::technique::conversation::{Conversation, End, Event};
 use crate::technique::dialect::{Dialect, Late};
-use crate::technique::fast::{self, Taken};
+use crate::technique::fast::{self, Handover};
 use crate::technique::framed;
-use crate::technique::gathered::{Gathered, Remains};
+use crate::technique::gathered::{AnswerPieces, Remains};
 use crate::technique::head::{self, Texts};
 use crate::technique::reply::Head;
 use bytes::Bytes;
@@ -154,7 +154,7 @@ impl fast::Way for Answering {
     fn go_on<'a>(
         &self,
         request: &'a mut Request,
-        answer: Result<Taken, Error>,
+        answer: Result<Handover, Error>,
     ) -> Later<'a, Result<Body, Halt>> {
         let (engine, dialect) = (self.engine, self.dialect);
         Box::pin(async move {
@@ -168,7 +168,7 @@ impl fast::Way for Answering {
 }
 
 async fn converse(request: &mut Request, mut conversation: Conversation) -> Result<Answer, Error> {
-    let (mut gathered, mut has_head) = (Gathered::default(), false);
+    let (mut gathered, mut has_head) = (AnswerPieces::default(), false);
     loop {
         let event = poll_fn(|context| match conversation.poll_event(request, context) {
             // What has come is passed on before more is waited for.
@@ -211,7 +211,7 @@ async fn converse(request: &mut Request, mut conversation: Conversation) -> Resu
 /// Of one whose answer is a file that the front sends.
 const MIXED: &str = "it has sent something else beside a file";
 
-fn finished(end: End, gathered: Gathered) -> Answer {
+fn finished(end: End, gathered: AnswerPieces) -> Answer {
     match end {
         End::Done => Answer::Body(gathered.into_body()),
         end if gathered.length() == 0 => Answer::Ended(end),
@@ -221,7 +221,7 @@ fn finished(end: End, gathered: Gathered) -> Answer {
     }
 }
 
-fn stream(request: &mut Request, conversation: Conversation, gathered: Gathered) -> Answer {
+fn stream(request: &mut Request, conversation: Conversation, gathered: AnswerPieces) -> Answer {
     let late = request.slots.find_mut::<Late>().clone();
     let request = Box::new(request.clone());
     Answer::Body(Body::Stream(Box::new(Output { conversation: Some(conversation), gathered, request, late })))
@@ -249,7 +249,7 @@ struct Output {
     /// `None`: the answer is complete, or has broken off.
     conversation: Option<Conversation>,
     /// What came before anybody took it.
-    gathered: Gathered,
+    gathered: AnswerPieces,
     /// The request, for the log.
     request: Box<Request>,
     late: Late,

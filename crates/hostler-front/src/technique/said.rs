@@ -9,7 +9,7 @@ use std::cell::Cell;
 
 /// What was written so far.
 #[derive(Debug)]
-pub(crate) struct Said {
+pub(crate) struct LineLog {
     /// Whose lines they are.
     module: &'static str,
     /// The worker's process.
@@ -18,7 +18,7 @@ pub(crate) struct Said {
     written: Cell<usize>,
 }
 
-impl Said {
+impl LineLog {
     /// For a request whose programs are this module's; who serves it.
     pub(crate) fn by(module: &'static str, exchange: &Exchange) -> Self {
         Self { module, pid: exchange.worker().1, written: Cell::new(0) }

@@ -84,9 +84,9 @@ trait AnyPool: Send + Sync {
 }
 
 /// One that is shared: [`Pool`] is another crate's.
-struct Made<P: Protocol>(Arc<Pool<P>>);
+struct SharedPool<P: Protocol>(Arc<Pool<P>>);
 
-impl<P: Protocol> AnyPool for Made<P> {
+impl<P: Protocol> AnyPool for SharedPool<P> {
     fn status(&self) -> Status {
         self.0.status()
     }
@@ -113,11 +113,11 @@ pub(crate) struct Sockets {
 }
 
 /// Pools by what tells them apart.
-type Known = HashMap<Key, Arc<dyn Any + Send + Sync>, foldhash::fast::RandomState>;
+type PoolTable = HashMap<Key, Arc<dyn Any + Send + Sync>, foldhash::fast::RandomState>;
 
 thread_local! {
     /// What the thread remembers of [`Sockets`], and of which epoch that is.
-    static KNOWN: RefCell<(u64, Known)> = RefCell::default();
+    static KNOWN: RefCell<(u64, PoolTable)> = RefCell::default();
 }
 
 /// A thread remembers no more pools than these.
@@ -145,7 +145,7 @@ impl Sockets {
         let epoch = self.epoch.load(Relaxed);
         let known = KNOWN.with_borrow_mut(|(of, known)| {
             if *of != epoch || known.len() >= REMEMBERED {
-                (*of, *known) = (epoch, Known::default());
+                (*of, *known) = (epoch, PoolTable::default());
             }
             known.get(&key).cloned()
         });
@@ -157,7 +157,7 @@ impl Sockets {
                 made
             }
         };
-        match known.downcast::<Made<P>>() {
+        match known.downcast::<SharedPool<P>>() {
             Ok(made) => Ok(made.0.clone()),
             Err(_) => Err(Error::because(Kind::System, "a pool is of another protocol than its key")),
         }
@@ -180,7 +180,7 @@ impl Sockets {
             let why = format!("the site uses {MOST} programs and addresses at the same time");
             return Err(Error::because(Kind::WorkerNotMade, why));
         }
-        let made = Arc::new(Made(self.make::<P>(thread, server, &key.2)));
+        let made = Arc::new(SharedPool(self.make::<P>(thread, server, &key.2)));
         pools.insert(key.clone(), made.clone());
         Ok(made)
     }

@@ -229,10 +229,10 @@ fn matches(own: &str, name: &str) -> bool {
 
 /// What servers are shown that ask (SSLProxyMachineCertificateFile).
 #[derive(Debug)]
-struct Machine(Vec<Shown>);
+struct Machine(Vec<TestCertificate>);
 
 #[derive(Debug)]
-struct Shown {
+struct TestCertificate {
     certified: Arc<CertifiedKey>,
     /// Who has signed it, and the certificates above it.
     issuers: Vec<Vec<u8>>,
@@ -248,7 +248,10 @@ impl Machine {
         let mut all = Vec::new();
         for path in [&settings.machine_file, &settings.machine_path].into_iter().flatten() {
             for (certificate, key) in pairs(path, content(path)?)? {
-                all.push(Shown::new(certificate, &key, &chain).map_err(|why| format!("{path}: {why}"))?);
+                all.push(
+                    TestCertificate::new(certificate, &key, &chain)
+                        .map_err(|why| format!("{path}: {why}"))?,
+                );
             }
         }
         Ok(Self(all))
@@ -277,7 +280,7 @@ fn pairs(path: &str, pem: &[u8]) -> Result<Vec<(CertificateDer<'static>, Private
     if certificate.is_some() || key.is_some() || all.is_empty() { Err(incomplete()) } else { Ok(all) }
 }
 
-impl Shown {
+impl TestCertificate {
     fn new(
         certificate: CertificateDer<'static>,
         key: &PrivateKeyDer<'static>,
@@ -313,8 +316,8 @@ fn names(certificate: &CertificateDer<'_>) -> Option<(Vec<u8>, Vec<u8>)> {
 impl ResolvesClientCert for Machine {
     /// The first that somebody has signed whom the server names; the first of all where it names nobody.
     fn resolve(&self, hints: &[&[u8]], schemes: &[SignatureScheme]) -> Option<Arc<CertifiedKey>> {
-        let can_sign = |shown: &&Shown| shown.certified.key.choose_scheme(schemes).is_some();
-        let known = |shown: &&Shown| {
+        let can_sign = |shown: &&TestCertificate| shown.certified.key.choose_scheme(schemes).is_some();
+        let known = |shown: &&TestCertificate| {
             hints.is_empty() || hints.iter().any(|hint| shown.issuers.iter().any(|issuer| issuer == hint))
         };
         self.0.iter().filter(can_sign).find(known).map(|shown| shown.certified.clone())

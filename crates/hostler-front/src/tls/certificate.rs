@@ -15,11 +15,11 @@ use std::sync::Arc;
 
 /// The certificates of a virtual host, one for each kind of key, in the configuration's order.
 #[derive(Debug, Default)]
-pub(super) struct Keys(Vec<Shown>);
+pub(super) struct Keys(Vec<StapledCertificate>);
 
 /// A certificate, and what is stapled to it.
 #[derive(Debug)]
-struct Shown {
+struct StapledCertificate {
     certified: Arc<CertifiedKey>,
     staple: Option<Arc<Staple>>,
 }
@@ -71,7 +71,7 @@ pub(super) fn load(server: &Server, files: &HashMap<&str, &[u8]>) -> Result<Keys
         let mut certificates = certificates(certificate, content(certificate)?)?;
         certificates.extend(chain.iter().cloned());
         let certified = Arc::new(pair(certificates, (certificate, key), content(key)?)?);
-        keys.push(Shown { certified, staple: None });
+        keys.push(StapledCertificate { certified, staple: None });
     }
     if keys.is_empty() { Err("SSLEngine on needs an SSLCertificateFile".into()) } else { Ok(Keys(keys)) }
 }

@@ -3,7 +3,7 @@
 use crate::hook::error;
 use crate::hook::reply::Reply;
 use crate::io::body::{Body, RequestBody};
-use crate::io::sent::Sent;
+use crate::io::sent::Delivery;
 use crate::request::Request;
 use crate::request::connection::Peer;
 use crate::request::thread::Thread;
@@ -47,7 +47,7 @@ pub(super) async fn answer(
     field(&mut out, b"Content-Length", text::decimal(page.len() as u64).as_bytes());
     out.extend_from_slice(b"Connection: close\r\n\r\n");
     out.extend_from_slice(page);
-    let sent = Sent { total: out.len() as u64, body: page.len() as u64, length: Some(page.len() as u64) };
+    let sent = Delivery { total: out.len() as u64, body: page.len() as u64, length: Some(page.len() as u64) };
     let _ = tokio::time::timeout(PATIENCE, send_and_close(&mut stream, &out)).await;
     reply.finish(thread, sent, &Ok(()), length, false);
 }

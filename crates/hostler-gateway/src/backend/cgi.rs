@@ -58,12 +58,12 @@ const HEARD_OUT: Duration = Duration::from_secs(1);
 
 /// The beginning of a program's output.
 #[derive(Debug, Default)]
-struct Heard {
+struct OutputStart {
     bytes: Vec<u8>,
     most: usize,
 }
 
-impl Heard {
+impl OutputStart {
     fn is_full(&self) -> bool {
         self.bytes.len() >= self.most
     }
@@ -104,7 +104,7 @@ pub struct Exchange<I, P: Process, S: Sink> {
     /// Output that was read before anybody took it.
     gathered: PieceQueue,
     /// The beginning of what was said, where somebody wants to know it ([`Self::listen`]).
-    heard: Heard,
+    heard: OutputStart,
     timeout: Duration,
     /// Since when the program has been the one to move; `None`: it has not been waited for.
     waiting: Option<Instant>,
@@ -139,7 +139,7 @@ impl<I: Input, P: Process, S: Sink> Exchange<I, P, S> {
             exit: None,
             stage: Stage::Open,
             gathered: PieceQueue::default(),
-            heard: Heard::default(),
+            heard: OutputStart::default(),
             timeout,
             waiting: None,
             timer: Timer::default(),

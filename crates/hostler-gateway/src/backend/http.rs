@@ -55,7 +55,7 @@ pub struct RequestFacts {
 
 /// An answer's head, with the bytes that it stands in.
 #[derive(Clone, Debug)]
-pub struct Said {
+pub struct ServerAnswer {
     /// The head.
     pub head: Head,
     /// Its bytes.
@@ -66,9 +66,9 @@ pub struct Said {
 #[derive(Clone, Debug)]
 pub enum Event {
     /// An interim answer (RFC 9110 §15.2).
-    Interim(Said),
+    Interim(ServerAnswer),
     /// The answer's head.
-    Head(Said),
+    Head(ServerAnswer),
     /// A piece of its body, never empty.
     Body(Bytes),
     /// Fields behind the body (RFC 9110 §6.5).
@@ -205,7 +205,7 @@ impl Answer {
     fn head(&mut self, bytes: &mut BytesMut) -> Result<Option<Event>, Malformed> {
         let Some(head) = answer::parse(bytes, &self.limits)? else { return Ok(None) };
         let body = head.body(bytes, self.asked.head)?;
-        let said = Said { bytes: bytes.split_to(head.length).freeze(), head };
+        let said = ServerAnswer { bytes: bytes.split_to(head.length).freeze(), head };
         if said.head.status == 101 {
             if !self.asked.upgrades {
                 return Err(Malformed::Upgrade);

@@ -19,7 +19,7 @@ mod work;
 
 pub use exchange::Exchange;
 pub use frames::Frame;
-pub(crate) use frames::{Cutter, Kept, Unsent, Violation};
+pub(crate) use frames::{BytesInUse, Cutter, Unsent, Violation};
 pub use thread::before_park;
 pub use turn::{Attentive, attentive};
 pub use work::Work;
@@ -46,7 +46,7 @@ pub struct Common {
     /// By which workers wake the front's threads, while there is something to be woken for.
     bells: Mutex<Option<Arc<Bells>>>,
     /// What they have said and is still kept.
-    kept: Arc<Kept>,
+    kept: Arc<BytesInUse>,
 }
 
 impl Backend for Ring {

@@ -26,7 +26,7 @@ use super::{Backend, Common, OnAbandon, Request};
 use crate::pool;
 use crate::pool::worker::Worker;
 use bytes::Bytes;
-use place::Taken;
+use place::OpenSeat;
 use std::fmt::Debug;
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -179,14 +179,14 @@ impl<P: Protocol> Backend for Streams<P> {
     const STAYS: bool = true;
     type Work = Work<P::Ask>;
     type Seat = Arc<Seat>;
-    type Place = Taken<P>;
+    type Place = OpenSeat<P>;
     type Common = Nothing;
 
     fn capacity(_: &Arc<Seat>) -> usize {
         1
     }
 
-    fn offer(worker: &Arc<Worker<Self>>, _: usize, work: &Work<P::Ask>, _: bool) -> Taken<P> {
-        Taken::begin(&worker.seat, work)
+    fn offer(worker: &Arc<Worker<Self>>, _: usize, work: &Work<P::Ask>, _: bool) -> OpenSeat<P> {
+        OpenSeat::begin(&worker.seat, work)
     }
 }

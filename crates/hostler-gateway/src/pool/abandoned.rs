@@ -4,7 +4,7 @@
 
 use super::Pool;
 use super::state::AbandonedRequest;
-use crate::backend::{Backend, Left, Place as _};
+use crate::backend::{AbandonedState, Backend, Place as _};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -28,18 +28,18 @@ impl<B: Backend> Pool<B> {
         }
         for mut abandoned in due {
             match abandoned.place.look(&self.common) {
-                Left::Runs if now >= abandoned.deadline => self.kill(abandoned.worker.id),
-                Left::Runs => {
+                AbandonedState::Runs if now >= abandoned.deadline => self.kill(abandoned.worker.id),
+                AbandonedState::Runs => {
                     let pause = (abandoned.look.1 * 2).min(LAST_LOOK);
                     abandoned.look = (now + pause, pause);
                     self.lock().abandoned.push(abandoned);
                 }
-                Left::Ended { exits } => {
+                AbandonedState::Ended { exits } => {
                     let AbandonedRequest { worker, index, place, .. } = abandoned;
                     drop(place);
                     self.finished(worker.id, index, exits);
                 }
-                Left::Broken => self.kill(abandoned.worker.id),
+                AbandonedState::Broken => self.kill(abandoned.worker.id),
             }
         }
     }

@@ -34,9 +34,9 @@ impl Lines {
         loop {
             let Ok(mut ready) = self.pipe.readable().await else { return };
             match self.take_turn() {
-                Taken::Nothing => ready.clear_ready(),
-                Taken::Much => tokio::task::yield_now().await,
-                Taken::End => {
+                LineResult::Nothing => ready.clear_ready(),
+                LineResult::Much => tokio::task::yield_now().await,
+                LineResult::End => {
                     self.ended.set(true);
                     return;
                 }
@@ -50,41 +50,41 @@ impl Lines {
     }
 
     /// Takes what is there, as much as a pipe usually holds.
-    pub(crate) fn take_now(&self) -> Taken {
+    pub(crate) fn take_now(&self) -> LineResult {
         for _ in 0..LAST_READS {
             let taken = self.read_some();
             self.take_lines(usize::MAX);
-            if taken != Taken::Much {
+            if taken != LineResult::Much {
                 return taken;
             }
         }
-        Taken::Much
+        LineResult::Much
     }
 
     /// Takes so much of what is there that nobody waits for it.
-    fn take_turn(&self) -> Taken {
+    fn take_turn(&self) -> LineResult {
         if self.take_lines(AT_ONCE) {
-            return Taken::Much;
+            return LineResult::Much;
         }
         let taken = self.read_some();
         // What does not come to its turn is taken in the next one.
-        if self.take_lines(AT_ONCE) && taken == Taken::Nothing { Taken::Much } else { taken }
+        if self.take_lines(AT_ONCE) && taken == LineResult::Nothing { LineResult::Much } else { taken }
     }
 
-    fn read_some(&self) -> Taken {
+    fn read_some(&self) -> LineResult {
         let mut space = [0; LONGEST];
         match rustix::io::read(self.pipe.get_ref().as_fd(), &mut space) {
             Ok(0) => {
                 self.rest();
-                Taken::End
+                LineResult::End
             }
             Ok(n) => {
                 self.lines.borrow_mut().buffer().extend_from_slice(&space[..n]);
-                Taken::Much
+                LineResult::Much
             }
-            Err(rustix::io::Errno::INTR) => Taken::Much,
-            Err(rustix::io::Errno::AGAIN) => Taken::Nothing,
-            Err(_) => Taken::End,
+            Err(rustix::io::Errno::INTR) => LineResult::Much,
+            Err(rustix::io::Errno::AGAIN) => LineResult::Nothing,
+            Err(_) => LineResult::End,
         }
     }
 
@@ -106,7 +106,7 @@ impl Lines {
 
 /// What [`Lines::take_now`] has come to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Taken {
+pub(crate) enum LineResult {
     /// Nothing is left for now.
     Nothing,
     /// There may be more.

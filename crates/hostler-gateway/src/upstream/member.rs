@@ -1,7 +1,7 @@
 //! A server, as all threads see it: what the configuration says of it, how it fares, and what it is at.
 
 use super::balancer::Method;
-use super::resolve::{Known, NotConnected, Target};
+use super::resolve::{CachedAddresses, NotConnected, Target};
 use crate::lookup::Asker;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU8, AtomicU32, AtomicU64};
@@ -124,7 +124,7 @@ pub struct Upstream {
     name: Box<str>,
     target: Target,
     pub(super) settings: UpstreamSettings,
-    pub(super) known: Mutex<Known>,
+    pub(super) known: Mutex<CachedAddresses>,
     /// Its name is asked for by one at a time.
     pub(super) asker: Asker,
     states: AtomicU8,

@@ -58,7 +58,7 @@ impl fmt::Display for NotConnected {
 }
 
 /// Addresses of a name, and since when.
-pub(super) type Known = Option<(Instant, Arc<[SocketAddr]>)>;
+pub(super) type CachedAddresses = Option<(Instant, Arc<[SocketAddr]>)>;
 
 impl Upstream {
     /// Connects by TCP.

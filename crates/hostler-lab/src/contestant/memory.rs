@@ -6,7 +6,7 @@ use std::fs;
 
 /// A process and its memory, in bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Held {
+pub struct ProcessMemory {
     /// Its number.
     pub pid: u32,
     /// Its parent's.
@@ -22,16 +22,22 @@ pub struct Held {
 impl Running {
     /// Its processes and what each holds now. Those that end meanwhile, or that we may not look into, are left out.
     #[must_use]
-    pub fn held(&self) -> Vec<Held> {
+    pub fn held(&self) -> Vec<ProcessMemory> {
         let processes = self.processes();
         processes.iter().filter_map(|stat| held(stat.id.pid, stat.parent)).collect()
     }
 }
 
-fn held(pid: u32, parent: u32) -> Option<Held> {
+fn held(pid: u32, parent: u32) -> Option<ProcessMemory> {
     let name = fs::read_to_string(format!("/proc/{pid}/comm")).ok()?.trim_end().to_owned();
     let rollup = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).ok()?;
-    Some(Held { pid, parent, name, private: private(&rollup), proportional: proportional_set_size(pid)? })
+    Some(ProcessMemory {
+        pid,
+        parent,
+        name,
+        private: private(&rollup),
+        proportional: proportional_set_size(pid)?,
+    })
 }
 
 /// The sum of the lines of what is private, in bytes; `smaps_rollup` gives them in kB.

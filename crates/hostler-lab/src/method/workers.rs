@@ -53,7 +53,7 @@ pub(super) type Load<'a> = dyn FnMut(Option<u32>, &Plan) -> Option<Sample> + 'a;
 
 /// What was found.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Found {
+pub(super) struct BestWorkers {
     /// What the number is of.
     of: Workers,
     /// Seconds that a request keeps a worker.
@@ -79,7 +79,7 @@ struct Rates {
 }
 
 /// Loads the page to find out; `None`: it has no workers, or something could not be measured.
-pub(super) fn find(of: Workers, plan: &Plan, processors: f64, load: &mut Load<'_>) -> Option<Found> {
+pub(super) fn find(of: Workers, plan: &Plan, processors: f64, load: &mut Load<'_>) -> Option<BestWorkers> {
     let mut ask = Asking { of, plan, load, waiting: 0, pause: Duration::ZERO };
     // What is loaded first starts processes and fills caches; the way there and back is a part of its response times.
     let first = ask.load(1, SLICE)?;
@@ -104,7 +104,7 @@ pub(super) fn find(of: Workers, plan: &Plan, processors: f64, load: &mut Load<'_
         }
         verified = ask.verify(2 * verified.workers, slice)?;
     }
-    Some(Found { of, service, processor, processors, law, verified })
+    Some(BestWorkers { of, service, processor, processors, law, verified })
 }
 
 /// Workers with which the processors are all busy; `None`: no such figures.
@@ -198,7 +198,7 @@ impl Rates {
     }
 }
 
-impl Found {
+impl BestWorkers {
     pub(super) fn advice(&self, page: &str, server: &str) -> Advice {
         let number = self.verified.fewer().filter(|_| !self.verified.more_helps());
         let number = number.unwrap_or(self.verified.workers);

@@ -16,7 +16,7 @@ use crate::Failed;
 /// The answer, with what has decided it.
 pub(crate) fn lines(about: &About<'_>) -> Result<Vec<String>, Failed> {
     let answer = match redirect(about) {
-        Some(answer) => Said::by_nobody(answer),
+        Some(answer) => Answerer::by_nobody(answer),
         None if about.place.file.is_dir() => directory(about)?,
         None => file(about),
     };
@@ -26,12 +26,12 @@ pub(crate) fn lines(about: &About<'_>) -> Result<Vec<String>, Failed> {
 }
 
 /// Who answers, in words, and the technique if it is a program's.
-struct Said {
+struct Answerer {
     text: String,
     technique: Option<&'static Technique>,
 }
 
-impl Said {
+impl Answerer {
     /// No technique is asked.
     fn by_nobody(text: impl Into<String>) -> Self {
         Self { text: text.into(), technique: None }
@@ -57,19 +57,19 @@ fn redirect(about: &About<'_>) -> Option<String> {
     }
 }
 
-fn directory(about: &About<'_>) -> Result<Said, Failed> {
+fn directory(about: &About<'_>) -> Result<Answerer, Failed> {
     let dir = &about.merged.dir;
     if let Some(name) = set_handler(about).filter(|_| !about.url.path.ends_with('/')) {
         return Ok(program(about, &name));
     }
     if !about.url.path.ends_with('/') && dir.dir.redirects_to_slash() {
         let text = format!("a redirect (301) to {}/ (DirectorySlash)", about.url.path);
-        return Ok(Said::by_nobody(text));
+        return Ok(Answerer::by_nobody(text));
     }
     for name in dir.dir.index_files() {
         if name.starts_with('/') {
             let text = format!("{name} (DirectoryIndex), if that answers; ask about it");
-            return Ok(Said::by_nobody(text));
+            return Ok(Answerer::by_nobody(text));
         }
         let path = about.place.file.join(name);
         if path.is_file() {
@@ -78,22 +78,22 @@ fn directory(about: &About<'_>) -> Result<Said, Failed> {
             let merged = steps::steps(about.config, about.server, &url, &place)?;
             let index = About { place: &place, merged: &merged, ..*about };
             let said = file(&index);
-            return Ok(Said { text: format!("its index {name}: {}", said.text), ..said });
+            return Ok(Answerer { text: format!("its index {name}: {}", said.text), ..said });
         }
     }
     Ok(match set_handler(about) {
         Some(name) => program(about, &name),
         None if dir.core.options.contains(OptionBits::INDEXES) => {
-            Said::by_nobody("a listing of the directory, which has no index file (Options Indexes)")
+            Answerer::by_nobody("a listing of the directory, which has no index file (Options Indexes)")
         }
-        None => Said::by_nobody("403: the directory has no index file, and Options no Indexes"),
+        None => Answerer::by_nobody("403: the directory has no index file, and Options no Indexes"),
     })
 }
 
-fn file(about: &About<'_>) -> Said {
+fn file(about: &About<'_>) -> Answerer {
     match handler(about) {
         Some(name) if name != "default-handler" => program(about, &name),
-        _ => Said::by_nobody(itself(about)),
+        _ => Answerer::by_nobody(itself(about)),
     }
 }
 
@@ -161,7 +161,7 @@ fn itself(about: &About<'_>) -> String {
     format!("the file itself, {kind}{includes}")
 }
 
-fn program(about: &About<'_>, name: &str) -> Said {
+fn program(about: &About<'_>, name: &str) -> Answerer {
     let technique = technique::of_handler(name.as_bytes());
     let text = match technique {
         Some(technique) if technique.engine().is_none() => started(about, technique, name),
@@ -171,7 +171,7 @@ fn program(about: &About<'_>, name: &str) -> Said {
         }
         None => no_program(about, name),
     };
-    Said { text, technique }
+    Answerer { text, technique }
 }
 
 /// A handler that is no technique's.

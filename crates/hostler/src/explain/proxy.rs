@@ -4,7 +4,7 @@ use super::steps;
 use super::url::Url;
 use hostler_config::Server;
 use hostler_config::directives::proxy::Pass;
-use hostler_config::directives::proxy::pass::{Asked, Mapping, Verdict};
+use hostler_config::directives::proxy::pass::{Mapping, RequestUrl, Verdict};
 use hostler_rewrite::Translation;
 
 /// Who answers, where `ProxyPass` or its kin says that another server does.
@@ -14,7 +14,7 @@ pub(super) fn answer(server: &Server, rewritten: Option<&Translation>, url: &Url
         return None;
     }
     let dir = steps::with_locations(server, &url.path).ok()?;
-    let asked = Asked { path: url.path.as_bytes(), raw: url.path.as_bytes(), variable: &|_| None };
+    let asked = RequestUrl { path: url.path.as_bytes(), raw: url.path.as_bytes(), variable: &|_| None };
     // Those that compare undecoded paths come first.
     let passes = || dir.proxy.pass.iter().chain(&server.conf.proxy.passes);
     let is_early = |pass: &Pass| pass.mapping != Mapping::Decoded;

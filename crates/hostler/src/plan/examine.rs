@@ -3,7 +3,7 @@
 
 use hostler_config::{Attempt, Config};
 
-use super::{Found, Roles, Situation, listen, paths, preload, rlimits, roles, servlets};
+use super::{Finding, Roles, Situation, listen, paths, preload, rlimits, roles, servlets};
 use crate::Failed;
 
 /// What was found.
@@ -11,28 +11,29 @@ pub(crate) struct Findings {
     /// Who everybody is; `None`: that can't be had, and why is among the findings.
     pub(crate) roles: Option<Roles>,
     /// All findings, errors of the configuration's lines first.
-    pub(crate) found: Vec<Found>,
+    pub(crate) found: Vec<Finding>,
 }
 
 /// Looks at everything. `by_starter`: whoever asks is going to start the server; otherwise somebody else may well do
 /// that, as root.
 pub(crate) fn examine(attempt: &Attempt, situation: &Situation, by_starter: bool) -> Findings {
     let config = &attempt.config;
-    let mut found: Vec<Found> = attempt.errors.iter().map(|error| Found::Error(error.to_string())).collect();
+    let mut found: Vec<Finding> =
+        attempt.errors.iter().map(|error| Finding::Error(error.to_string())).collect();
     found.extend(listen::examine(config));
     let roles = match roles(config, situation) {
         Ok(roles) => {
-            found.extend(roles.warnings.iter().cloned().map(Found::Warning));
+            found.extend(roles.warnings.iter().cloned().map(Finding::Warning));
             Some(roles)
         }
         Err(Failed(why)) => {
             let unnamed = config.process.user.is_none() || config.process.group.is_none();
             let kind = if unnamed && situation.root() {
-                Found::Absent
+                Finding::Absent
             } else if situation.root() || by_starter {
-                Found::Error
+                Finding::Error
             } else {
-                Found::Unseen
+                Finding::Unseen
             };
             found.extend(why.lines().map(|line| kind(line.to_string())));
             None
@@ -41,12 +42,12 @@ pub(crate) fn examine(attempt: &Attempt, situation: &Situation, by_starter: bool
     found.extend(files(config, situation));
     // A line that could not be read may be the one that is missed.
     if !attempt.errors.is_empty() {
-        found.retain(|found| !matches!(found, Found::Absent(_)));
+        found.retain(|found| !matches!(found, Finding::Absent(_)));
     }
     Findings { roles, found }
 }
 
-fn files(config: &Config, situation: &Situation) -> Vec<Found> {
+fn files(config: &Config, situation: &Situation) -> Vec<Finding> {
     let mut found = paths::document_roots(config);
     found.extend(paths::maps(config));
     found.extend(paths::pid_file(config, situation.root()));

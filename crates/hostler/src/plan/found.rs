@@ -4,7 +4,7 @@ use crate::Failed;
 
 /// A finding, with the place of the line that it is about.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Found {
+pub(crate) enum Finding {
     /// Hostler would not start.
     Error(String),
     /// It would, but the operator should know.
@@ -15,7 +15,7 @@ pub(crate) enum Found {
     Unseen(String),
 }
 
-impl Found {
+impl Finding {
     /// What it says, whatever it means for a start.
     pub(crate) fn why(self) -> String {
         let (Self::Error(why) | Self::Warning(why) | Self::Absent(why) | Self::Unseen(why)) = self;
@@ -38,13 +38,13 @@ impl Found {
 ///
 /// # Errors
 /// All that does, one line each.
-pub(crate) fn report(findings: Vec<Found>, root: bool) -> Result<(), Failed> {
+pub(crate) fn report(findings: Vec<Finding>, root: bool) -> Result<(), Failed> {
     let mut errors = Vec::new();
     for found in findings {
         match found {
-            Found::Error(why) | Found::Absent(why) => errors.push(why),
-            Found::Unseen(why) if root => errors.push(why),
-            Found::Warning(why) | Found::Unseen(why) => eprintln!("hostler: warning: {why}"),
+            Finding::Error(why) | Finding::Absent(why) => errors.push(why),
+            Finding::Unseen(why) if root => errors.push(why),
+            Finding::Warning(why) | Finding::Unseen(why) => eprintln!("hostler: warning: {why}"),
         }
     }
     if errors.is_empty() { Ok(()) } else { Err(Failed(errors.join("\n"))) }

@@ -9,7 +9,7 @@ use hostler_sys::cgroup::{Controller, Group};
 use hostler_wire::plan::{SiteId, SiteLimits};
 
 use super::identity::Site;
-use super::{Found, place};
+use super::{Finding, place};
 
 /// The limits of each site, by [`SiteId`].
 ///
@@ -69,7 +69,7 @@ pub(crate) fn any_of_a_host(config: &Config) -> bool {
 
 /// Whether this machine could hold the sites to their limits; where exactly a server will be in its hierarchy of
 /// groups is known only when it starts.
-pub(crate) fn inspect(sites: &[Site]) -> Option<Found> {
+pub(crate) fn inspect(sites: &[Site]) -> Option<Finding> {
     let needs = |of: fn(&SiteLimits) -> bool| sites.iter().any(|site| of(&site.limits));
     let needed = [
         (Controller::Memory, needs(|limits| limits.memory.is_some())),
@@ -82,7 +82,7 @@ pub(crate) fn inspect(sites: &[Site]) -> Option<Found> {
         Err(why) => why,
         Ok(root) => root.lacks(&needed)?,
     };
-    Some(Found::Warning(format!(
+    Some(Finding::Warning(format!(
         "HostlerSiteMemory, HostlerSiteCPU and HostlerSiteTasks will not hold: {why}"
     )))
 }

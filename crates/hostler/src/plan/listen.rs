@@ -3,7 +3,7 @@
 use hostler_config::{Config, Setting};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-use super::{Found, Situation, place};
+use super::{Finding, Situation, place};
 
 /// One address for each `Listen`, in order: the front tells them apart by their position.
 pub(crate) fn addresses(config: &Config) -> Vec<SocketAddr> {
@@ -13,11 +13,11 @@ pub(crate) fn addresses(config: &Config) -> Vec<SocketAddr> {
 }
 
 /// What the lines themselves show: that there is none, and addresses that include each other.
-pub(crate) fn examine(config: &Config) -> Vec<Found> {
+pub(crate) fn examine(config: &Config) -> Vec<Finding> {
     let all = addresses(config);
     if all.is_empty() {
         let why = "there is no Listen directive; for example: Listen 80";
-        return vec![Found::Absent(why.to_owned())];
+        return vec![Finding::Absent(why.to_owned())];
     }
     let clashes = all.iter().enumerate().filter_map(|(at, address)| {
         let earlier = all[..at].iter().find(|earlier| clash(**earlier, *address, &all))?;
@@ -26,7 +26,7 @@ pub(crate) fn examine(config: &Config) -> Vec<Found> {
             shown(*address),
             shown(*earlier)
         );
-        Some(Found::Error(why).prefixed(&line(config, at)))
+        Some(Finding::Error(why).prefixed(&line(config, at)))
     });
     clashes.collect()
 }
@@ -68,7 +68,7 @@ fn line(config: &Config, at: usize) -> String {
 }
 
 /// What the machine as it is now would refuse: for `hostler check`, which binds nothing.
-pub(crate) fn inspect(config: &Config, situation: &Situation) -> Vec<Found> {
+pub(crate) fn inspect(config: &Config, situation: &Situation) -> Vec<Finding> {
     let all = addresses(config);
     let taken = taken();
     let first_open = first_open_port();
@@ -76,14 +76,14 @@ pub(crate) fn inspect(config: &Config, situation: &Situation) -> Vec<Found> {
     for (at, address) in all.iter().enumerate() {
         if !situation.root() && address.port() < first_open {
             let why = format!("ports below {first_open} need root");
-            found.push(Found::Unseen(why).prefixed(&line(config, at)));
+            found.push(Finding::Unseen(why).prefixed(&line(config, at)));
         }
         if let Some(there) = taken.iter().find(|there| *there == address || clash(**there, *address, &all)) {
             let why = format!(
                 "something listens on {} now; a start needs the address free (see `ss -ltnp`)",
                 shown(*there)
             );
-            found.push(Found::Warning(why).prefixed(&line(config, at)));
+            found.push(Finding::Warning(why).prefixed(&line(config, at)));
         }
     }
     found
@@ -131,7 +131,7 @@ fn listening(line: &str) -> Option<SocketAddr> {
 mod tests {
     use super::*;
 
-    fn found(lines: &str) -> Vec<Found> {
+    fn found(lines: &str) -> Vec<Finding> {
         hostler_techniques::install().ok().unwrap();
         let tree = hostler_config::read_text(lines, "/etc").ok().unwrap();
         examine(&Config::build(&tree).ok().unwrap())
@@ -144,7 +144,7 @@ mod tests {
         {
             let found = found(lines);
             assert!(
-                matches!(&found[..], [Found::Error(why)] if why.starts_with("configuration:2: Listen: ")),
+                matches!(&found[..], [Finding::Error(why)] if why.starts_with("configuration:2: Listen: ")),
                 "{lines}: {found:?}"
             );
         }
@@ -155,7 +155,7 @@ mod tests {
         ] {
             assert_eq!(found(lines), [], "{lines}");
         }
-        assert!(matches!(&found("")[..], [Found::Absent(_)]));
+        assert!(matches!(&found("")[..], [Finding::Absent(_)]));
     }
 
     #[test]

@@ -16,7 +16,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use super::{Found, Roles, Situation, piped};
+use super::{Finding, Roles, Situation, piped};
 use crate::Failed;
 use crate::open_as::Openers;
 
@@ -63,7 +63,7 @@ pub(crate) fn open(
 }
 
 /// Looks whether the logs could be opened, without making any, for `hostler check`.
-pub(crate) fn inspect(config: &Config, roles: &Roles, situation: &Situation) -> Vec<Found> {
+pub(crate) fn inspect(config: &Config, roles: &Roles, situation: &Situation) -> Vec<Finding> {
     let mut opening = Opening { roles, root: situation.root(), openers: Openers::default() };
     let wanted = wanted(config, roles).into_iter();
     wanted.filter_map(|wanted| opening.inspect(&wanted).map(|found| found.prefixed(&wanted.place))).collect()
@@ -181,14 +181,14 @@ impl Opening<'_> {
     }
 
     /// What keeps a log from being opened, as far as that can be told without making it.
-    fn inspect(&mut self, wanted: &LogRequest) -> Option<Found> {
+    fn inspect(&mut self, wanted: &LogRequest) -> Option<Finding> {
         let path = match kind(&wanted.target) {
-            Target::Program(command) => return piped::inspect(command).err().map(Found::Error),
+            Target::Program(command) => return piped::inspect(command).err().map(Finding::Error),
             Target::Stdout | Target::Stderr | Target::Nowhere => return None,
             Target::File(path) => path,
         };
         let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
-            return Some(Found::Error(format!("{} is not the path of a file", path.display())));
+            return Some(Finding::Error(format!("{} is not the path of a file", path.display())));
         };
         if !self.root {
             return inspect_as_self(path, parent);
@@ -196,18 +196,18 @@ impl Opening<'_> {
         let untrusted = match open_directory(parent, Trust::Root(&|gid| self.is_harmless(gid))) {
             Ok(directory) => {
                 let refused = inspect_append_file(directory.as_fd(), name).err()?;
-                return Some(Found::Error(cannot_append(path, &refused)));
+                return Some(Finding::Error(cannot_append(path, &refused)));
             }
             Err(Untrusted::Io { path, error }) if error.kind() == ErrorKind::NotFound => {
-                return Some(Found::Error(missing(&path)));
+                return Some(Finding::Error(missing(&path)));
             }
             Err(untrusted @ Untrusted::Io { .. }) => {
-                return Some(Found::Error(format!("can't reach the directory of the log: {untrusted}")));
+                return Some(Finding::Error(format!("can't reach the directory of the log: {untrusted}")));
             }
             Err(untrusted) => untrusted,
         };
         let Some(identity) = &wanted.identity else {
-            return Some(Found::Error(format!("root won't write a log there: {untrusted}")));
+            return Some(Finding::Error(format!("root won't write a log there: {untrusted}")));
         };
         // Its user is to open it.
         let why = match self.openers.of(identity) {
@@ -222,9 +222,9 @@ impl Opening<'_> {
         };
         let tenants = self.is_tenants(&untrusted);
         Some(if tenants {
-            Found::Warning(format!("{why}; this log is not written"))
+            Finding::Warning(format!("{why}; this log is not written"))
         } else {
-            Found::Error(why)
+            Finding::Error(why)
         })
     }
 
@@ -305,18 +305,18 @@ fn open_as_self(path: &Path) -> Result<OwnedFd, String> {
     })
 }
 
-fn inspect_as_self(path: &Path, parent: &Path) -> Option<Found> {
+fn inspect_as_self(path: &Path, parent: &Path) -> Option<Finding> {
     let refused = |e: std::io::Error| {
         let why = cannot_append(path, &e);
         // Whoever starts the server may have the permission.
-        if e.kind() == ErrorKind::PermissionDenied { Found::Unseen(why) } else { Found::Error(why) }
+        if e.kind() == ErrorKind::PermissionDenied { Finding::Unseen(why) } else { Finding::Error(why) }
     };
     match (OpenOptions::new().append(true).custom_flags(O_NONBLOCK).open(path), parent.metadata()) {
         (Ok(_), _) => None,
         (Err(e), _) if e.kind() != ErrorKind::NotFound => Some(refused(e)),
         (_, Ok(data)) if data.is_dir() => may_write(parent).err().map(refused),
         (_, Err(e)) if e.kind() == ErrorKind::PermissionDenied => Some(refused(e)),
-        _ => Some(Found::Error(missing(&ancestor(parent)))),
+        _ => Some(Finding::Error(missing(&ancestor(parent)))),
     }
 }
 

@@ -36,7 +36,7 @@ use crate::load;
 use crate::run;
 
 pub(crate) use examine::{Findings, examine};
-pub(crate) use found::{Found, report};
+pub(crate) use found::{Finding, report};
 pub(crate) use identity::{Roles, Site, roles};
 pub(crate) use situation::Situation;
 

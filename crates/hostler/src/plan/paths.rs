@@ -5,25 +5,25 @@ use hostler_sys::trusted::{Trust, Untrusted, may_write, open_directory};
 use std::io::ErrorKind;
 use std::path::Path;
 
-use super::{Found, place};
+use super::{Finding, place};
 
 /// The document roots. As in Apache, the main server's must be there, a virtual host's may come later.
-pub(crate) fn document_roots(config: &Config) -> Vec<Found> {
+pub(crate) fn document_roots(config: &Config) -> Vec<Finding> {
     let own = config.servers.iter().filter(|s| s.settings.iter().any(|set| set.directive == "DocumentRoot"));
     own.filter_map(|server| {
         let found = directory(server.conf.core.document_root.as_deref()?)?;
         let place = place::directive(config, server, "DocumentRoot");
         Some(match found {
-            Found::Error(why) if server.id == config.main().id => Found::Error(format!("{place}: {why}")),
+            Finding::Error(why) if server.id == config.main().id => Finding::Error(format!("{place}: {why}")),
             // Where even root may not look (NFS), the site's user perhaps may.
-            found => Found::Warning(format!("{place}: {}", found.why())),
+            found => Finding::Warning(format!("{place}: {}", found.why())),
         })
     })
     .collect()
 }
 
 /// The files of maps (`RewriteMap`): as in Apache they must be there when the server starts, in virtual hosts too.
-pub(crate) fn maps(config: &Config) -> Vec<Found> {
+pub(crate) fn maps(config: &Config) -> Vec<Finding> {
     let mut found = Vec::new();
     for server in &config.servers {
         for setting in server.settings.iter().filter(|setting| setting.directive == "RewriteMap") {
@@ -36,7 +36,7 @@ pub(crate) fn maps(config: &Config) -> Vec<Found> {
                 |e: &std::io::Error| matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory);
             if std::fs::metadata(path).is_err_and(|error| missing(&error)) {
                 let place = place::of(config, setting.origin);
-                found.push(Found::Error(format!(
+                found.push(Finding::Error(format!(
                     "{place}: RewriteMap: the file {path} of the map {name} does not exist"
                 )));
             }
@@ -46,15 +46,15 @@ pub(crate) fn maps(config: &Config) -> Vec<Found> {
 }
 
 /// The PidFile's directory. Root writes only where nobody else does: who controls a PidFile chooses whom root signals.
-pub(crate) fn pid_file(config: &Config, root: bool) -> Option<Found> {
+pub(crate) fn pid_file(config: &Config, root: bool) -> Option<Finding> {
     let file = Path::new(config.process.pid_file.as_deref()?);
     let parent = file.parent()?;
     let found = match directory(parent.to_str()?) {
-        None if file.is_dir() => Found::Error(format!("{} is a directory", file.display())),
-        None if root => Found::Error(untrusted(parent)?),
-        None => Found::Unseen(format!("can't write to {}: {}", parent.display(), may_write(parent).err()?)),
-        Some(Found::Error(why)) => Found::Error(why),
-        Some(found) => Found::Unseen(found.why()),
+        None if file.is_dir() => Finding::Error(format!("{} is a directory", file.display())),
+        None if root => Finding::Error(untrusted(parent)?),
+        None => Finding::Unseen(format!("can't write to {}: {}", parent.display(), may_write(parent).err()?)),
+        Some(Finding::Error(why)) => Finding::Error(why),
+        Some(found) => Finding::Unseen(found.why()),
     };
     Some(found.prefixed(&place::directive(config, config.main(), "PidFile")))
 }
@@ -69,14 +69,14 @@ fn untrusted(directory: &Path) -> Option<String> {
 }
 
 /// `None`: it is a directory.
-fn directory(path: &str) -> Option<Found> {
+fn directory(path: &str) -> Option<Finding> {
     match std::fs::metadata(path) {
         Ok(data) if data.is_dir() => None,
-        Ok(_) => Some(Found::Error(format!("{path} is not a directory"))),
+        Ok(_) => Some(Finding::Error(format!("{path} is not a directory"))),
         Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
-            Some(Found::Error(format!("the directory {path} does not exist; create it")))
+            Some(Finding::Error(format!("the directory {path} does not exist; create it")))
         }
-        Err(e) => Some(Found::Unseen(format!("can't look at {path}: {e}"))),
+        Err(e) => Some(Finding::Unseen(format!("can't look at {path}: {e}"))),
     }
 }
 
@@ -84,7 +84,7 @@ fn directory(path: &str) -> Option<Found> {
 mod tests {
     use super::*;
 
-    fn found(lines: &str) -> Vec<Found> {
+    fn found(lines: &str) -> Vec<Finding> {
         hostler_techniques::install().ok().unwrap();
         let tree = hostler_config::read_text(lines, "/etc").ok().unwrap();
         let config = Config::build(&tree).ok().unwrap();
@@ -100,7 +100,7 @@ mod tests {
             ("PidFile /no/such/x.pid", "configuration:1: PidFile: the directory /no/such does not exist"),
         ] {
             let found = found(lines);
-            assert!(matches!(&found[..], [Found::Error(why)] if why.starts_with(line)), "{found:?}");
+            assert!(matches!(&found[..], [Finding::Error(why)] if why.starts_with(line)), "{found:?}");
         }
     }
 
@@ -112,7 +112,7 @@ mod tests {
         let tree = hostler_config::read_text(lines, "/etc").ok().unwrap();
         let found = maps(&Config::build(&tree).ok().unwrap());
         let line = "configuration:4: RewriteMap: the file /no/such of the map c does not exist";
-        assert!(matches!(&found[..], [Found::Error(why)] if why == line), "{found:?}");
+        assert!(matches!(&found[..], [Finding::Error(why)] if why == line), "{found:?}");
     }
 
     #[test]
@@ -121,7 +121,7 @@ mod tests {
         let tree = hostler_config::read_text("PidFile /tmp/x.pid", "/etc").ok().unwrap();
         let found = pid_file(&Config::build(&tree).ok().unwrap(), true);
         assert!(
-            matches!(&found, Some(Found::Error(why)) if why.contains("root won't write it there")),
+            matches!(&found, Some(Finding::Error(why)) if why.contains("root won't write it there")),
             "{found:?}"
         );
     }
@@ -131,6 +131,9 @@ mod tests {
         let lines =
             "<VirtualHost *:80>\nDocumentRoot /no/such\n</VirtualHost>\n<VirtualHost *:81>\n</VirtualHost>";
         let found = found(lines);
-        assert!(matches!(&found[..], [Found::Warning(why)] if why.contains(":2: DocumentRoot")), "{found:?}");
+        assert!(
+            matches!(&found[..], [Finding::Warning(why)] if why.contains(":2: DocumentRoot")),
+            "{found:?}"
+        );
     }
 }

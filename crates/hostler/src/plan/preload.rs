@@ -11,10 +11,10 @@ use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::Arc;
 
-use super::{Found, place};
+use super::{Finding, place};
 
 /// What is missing of `PerlRequire` and its relatives, and of `PSGIApp`.
-pub(crate) fn files(config: &Config) -> Vec<Found> {
+pub(crate) fn files(config: &Config) -> Vec<Finding> {
     let mut seen = BTreeSet::new();
     // What a virtual host inherits has been seen as the main server's.
     let all = config
@@ -27,14 +27,14 @@ pub(crate) fn files(config: &Config) -> Vec<Found> {
     });
     let main = config.main().id;
     let files = preloads.filter_map(|(server, preload)| match required(config, preload)? {
-        Found::Error(why) if server != main => Some(Found::Warning(why)),
+        Finding::Error(why) if server != main => Some(Finding::Warning(why)),
         found => Some(found),
     });
     files.chain(applications(config)).collect()
 }
 
 /// A relative name is looked for below ServerRoot first, then in Perl's own places, which are not known here.
-fn required(config: &Config, preload: &Preload) -> Option<Found> {
+fn required(config: &Config, preload: &Preload) -> Option<Finding> {
     let (at, name) = (place::of(config, preload.origin), &*preload.text);
     if name.starts_with('/') {
         return missing(Path::new(name)).map(|found| found.prefixed(&at));
@@ -42,22 +42,22 @@ fn required(config: &Config, preload: &Preload) -> Option<Found> {
     let root = Path::new(&config.facts.server_root);
     let there = [root.join(name), root.join("lib/perl").join(name)].iter().any(|path| path.exists());
     let why = "is not below ServerRoot; Perl will look for it in @INC";
-    (!there).then(|| Found::Warning(format!("{at}: {name} {why}")))
+    (!there).then(|| Finding::Warning(format!("{at}: {name} {why}")))
 }
 
 /// `None`: it is a file, or something else that perl will complain about itself.
-fn missing(path: &Path) -> Option<Found> {
+fn missing(path: &Path) -> Option<Finding> {
     match std::fs::metadata(path) {
         Ok(_) => None,
         Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
-            Some(Found::Error(format!("the file {} does not exist", path.display())))
+            Some(Finding::Error(format!("the file {} does not exist", path.display())))
         }
-        Err(e) => Some(Found::Unseen(format!("can't look at {}: {e}", path.display()))),
+        Err(e) => Some(Finding::Unseen(format!("can't look at {}: {e}", path.display()))),
     }
 }
 
 /// The programs of `PSGIApp`. One that is missing stops nobody: only its own requests fail.
-fn applications(config: &Config) -> Vec<Found> {
+fn applications(config: &Config) -> Vec<Finding> {
     let mut all = BTreeSet::new();
     for server in &config.servers {
         in_dir(config, &server.defaults, server.origin, &mut all);
@@ -65,7 +65,7 @@ fn applications(config: &Config) -> Vec<Found> {
         in_sections(config, &server.locations, &mut all);
     }
     let warning = |(app, at): (String, String)| match missing(Path::new(&app))? {
-        Found::Error(why) => Some(Found::Warning(format!("{at}: PSGIApp: {why}"))),
+        Finding::Error(why) => Some(Finding::Warning(format!("{at}: PSGIApp: {why}"))),
         other => Some(other.prefixed(&at)),
     };
     all.into_iter().filter_map(warning).collect()
@@ -92,7 +92,7 @@ fn in_dir(
 mod tests {
     use super::*;
 
-    fn found(lines: &str) -> Vec<Found> {
+    fn found(lines: &str) -> Vec<Finding> {
         hostler_techniques::install().ok().unwrap();
         let tree = hostler_config::read_text(lines, "/etc").ok().unwrap();
         files(&Config::build(&tree).ok().unwrap())
@@ -104,24 +104,24 @@ mod tests {
         for (lines, expected) in [
             (
                 "PerlRequire /no/such.pl",
-                Found::Error("configuration:1: the file /no/such.pl does not exist".into()),
+                Finding::Error("configuration:1: the file /no/such.pl does not exist".into()),
             ),
             (
                 "\nPerlPostConfigRequire no-such.pl",
-                Found::Warning(
+                Finding::Warning(
                     "configuration:2: no-such.pl is not below ServerRoot; Perl will look for it in @INC"
                         .into(),
                 ),
             ),
             (
                 "<Location /x>\nPSGIApp /no/app.psgi\n</Location>",
-                Found::Warning("configuration:1: PSGIApp: the file /no/app.psgi does not exist".into()),
+                Finding::Warning("configuration:1: PSGIApp: the file /no/app.psgi does not exist".into()),
             ),
         ] {
             assert_eq!(found(lines), [expected], "{lines}");
         }
         let tenants = found("<VirtualHost *>\nPerlRequire /no/such.pl\n</VirtualHost>");
-        assert!(matches!(&tenants[..], [Found::Warning(why)] if why.contains(":2: ")), "{tenants:?}");
+        assert!(matches!(&tenants[..], [Finding::Warning(why)] if why.contains(":2: ")), "{tenants:?}");
         let twice = "PerlRequire /no/such.pl\n<VirtualHost *>\nPerlModule X\n</VirtualHost>";
         assert_eq!(found(twice).len(), 1);
     }

@@ -9,10 +9,10 @@ use hostler_config::{Config, DirConfig, Section, technique};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::{Found, place};
+use super::{Finding, place};
 
 /// Such lines in sections of virtual hosts with programs in warm workers.
-pub(crate) fn in_sections(config: &Config) -> Vec<Found> {
+pub(crate) fn in_sections(config: &Config) -> Vec<Finding> {
     let mut found = BTreeSet::new();
     for server in &config.servers {
         let warm = uses_any(server);
@@ -21,7 +21,7 @@ pub(crate) fn in_sections(config: &Config) -> Vec<Found> {
         }
         below(config, warm, &server.defaults, &mut found);
     }
-    found.into_iter().map(Found::Warning).collect()
+    found.into_iter().map(Finding::Warning).collect()
 }
 
 /// `warm`: the virtual host has programs in warm workers, so that a section may be about them.

@@ -15,7 +15,7 @@ use std::io::{ErrorKind, Read};
 use std::os::fd::OwnedFd;
 use std::path::Path;
 
-use super::{Found, Roles, Situation, certificates};
+use super::{Finding, Roles, Situation, certificates};
 use crate::Failed;
 use crate::open_as::Openers;
 
@@ -51,7 +51,7 @@ pub(crate) fn read(
 }
 
 /// Reads them all and looks whether they can be used, for `hostler check`.
-pub(crate) fn inspect(config: &Config, roles: &Roles, situation: &Situation) -> Vec<Found> {
+pub(crate) fn inspect(config: &Config, roles: &Roles, situation: &Situation) -> Vec<Finding> {
     let mut reading = Reading { root: situation.root(), openers: Openers::default() };
     let (mut seen, mut found) = (HashMap::new(), Vec::new());
     for (server, site) in config.servers.iter().zip(&roles.site_of) {
@@ -60,7 +60,7 @@ pub(crate) fn inspect(config: &Config, roles: &Roles, situation: &Situation) -> 
             seen.entry(path.clone()).or_insert_with(|| {
                 let unreadable = |e: Unreadable| {
                     let why = format!("{}: {}", place(config, server, &path), e.why);
-                    found.push(if e.denied { Found::Unseen(why) } else { Found::Error(why) });
+                    found.push(if e.denied { Finding::Unseen(why) } else { Finding::Error(why) });
                 };
                 reading.read(Path::new(&path), identity).map_err(unreadable).ok()
             });
@@ -73,15 +73,15 @@ pub(crate) fn inspect(config: &Config, roles: &Roles, situation: &Situation) -> 
 }
 
 /// What is wrong with the contents of a virtual host's files, as far as they could be read.
-fn unusable(config: &Config, server: &Server, files: &HashMap<String, Option<Vec<u8>>>) -> Vec<Found> {
+fn unusable(config: &Config, server: &Server, files: &HashMap<String, Option<Vec<u8>>>) -> Vec<Finding> {
     let ssl = &server.conf.ssl;
     let content = |path: &str| files.get(path).and_then(|content| content.as_deref());
     let mut found = Vec::new();
     if ssl.certificates.is_empty() {
-        let why = Found::Absent("SSLEngine on needs an SSLCertificateFile".to_string());
+        let why = Finding::Absent("SSLEngine on needs an SSLCertificateFile".to_string());
         found.push(why.prefixed(&place(config, server, "")));
     }
-    let mut add = |path, why| found.push(Found::Error(format!("{}: {why}", place(config, server, path))));
+    let mut add = |path, why| found.push(Finding::Error(format!("{}: {why}", place(config, server, path))));
     for (certificate, key) in ssl.pairs() {
         if let (Some(certificate_pem), Some(key_pem)) = (content(certificate), content(key))
             && let Err(why) = certificates::pair((certificate, certificate_pem), (key, key_pem))

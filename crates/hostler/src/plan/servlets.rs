@@ -4,11 +4,11 @@
 use hostler_config::directives::servlet::App;
 use hostler_config::{Config, Server};
 
-use super::{Found, place};
+use super::{Finding, place};
 use crate::run;
 
 /// What stands in the way of the configuration's applications.
-pub(crate) fn examine(config: &Config) -> Vec<Found> {
+pub(crate) fn examine(config: &Config) -> Vec<Finding> {
     let mut apps: Vec<(&Server, &App)> = Vec::new();
     for server in &config.servers {
         // What a virtual host inherits has been seen as the main server's.
@@ -23,13 +23,15 @@ pub(crate) fn examine(config: &Config) -> Vec<Found> {
     }
     let Some((_, first)) = apps.first() else { return Vec::new() };
     if let Some(why) = run::lacks_servlets() {
-        return vec![Found::Error(why).prefixed(&format!("{}: ServletApp", place::of(config, first.origin)))];
+        return vec![
+            Finding::Error(why).prefixed(&format!("{}: ServletApp", place::of(config, first.origin))),
+        ];
     }
     disagreements(config, &apps)
 }
 
 /// Applications of one user that name different Javas.
-fn disagreements(config: &Config, apps: &[(&Server, &App)]) -> Vec<Found> {
+fn disagreements(config: &Config, apps: &[(&Server, &App)]) -> Vec<Finding> {
     let user = |server: &Server| server.conf.core.assign_user.clone();
     let named =
         || apps.iter().filter_map(|(server, app)| Some((user(server), *app, app.java_home.as_deref()?)));
@@ -41,7 +43,7 @@ fn disagreements(config: &Config, apps: &[(&Server, &App)]) -> Vec<Found> {
                 "ServletApp: java-home={home}, and java-home={known} further up: all applications of a user run in one Java \
                  virtual machine. Name the same, or give one of them a user of its own (AssignUserID)"
             );
-            found.push(Found::Error(why).prefixed(&place::of(config, app.origin)));
+            found.push(Finding::Error(why).prefixed(&place::of(config, app.origin)));
         }
     }
     found
@@ -60,7 +62,7 @@ mod tests {
             let config = Config::build(&read_text(&text, "/srv").unwrap()).unwrap();
             let apps: Vec<_> =
                 config.main().conf.servlet.apps.iter().map(|app| (config.main(), app)).collect();
-            disagreements(&config, &apps).into_iter().map(Found::why).collect::<Vec<_>>()
+            disagreements(&config, &apps).into_iter().map(Finding::why).collect::<Vec<_>>()
         };
         assert_eq!(found(["java-home=/opt/a", "java-home=/opt/a"]), [""; 0]);
         assert_eq!(found(["java-home=/opt/a", ""]), [""; 0]);

@@ -19,7 +19,7 @@ pub(super) enum Standing {
 
 /// A directive that is not carried out, in all files together.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Found {
+pub(super) struct MissingDirective {
     /// As it is usually written.
     pub(super) name: String,
     /// The module it belongs to, where that is known.
@@ -39,7 +39,7 @@ pub(super) struct Found {
 /// Counts directives.
 #[derive(Debug, Default)]
 pub(super) struct Survey {
-    found: BTreeMap<String, Found>,
+    found: BTreeMap<String, MissingDirective>,
     lines: usize,
     files: usize,
 }
@@ -61,7 +61,7 @@ impl Survey {
 
     fn count(&mut self, place: String, name: &str, standing: Standing, is_new: bool) {
         let known = modules::find(name);
-        let found = self.found.entry(name.to_ascii_lowercase()).or_insert_with(|| Found {
+        let found = self.found.entry(name.to_ascii_lowercase()).or_insert_with(|| MissingDirective {
             name: known.map_or_else(|| name.to_owned(), |(_, directive)| directive.name.to_owned()),
             module: known.map(|(module, _)| module.name),
             standing,
@@ -80,8 +80,8 @@ impl Survey {
     }
 
     /// What is not carried out, the most used first.
-    pub(super) fn lacking(self) -> Vec<Found> {
-        let mut all: Vec<Found> = self.found.into_values().collect();
+    pub(super) fn lacking(self) -> Vec<MissingDirective> {
+        let mut all: Vec<MissingDirective> = self.found.into_values().collect();
         all.sort_by(|a, b| b.uses.cmp(&a.uses).then_with(|| a.name.cmp(&b.name)));
         all
     }

@@ -50,7 +50,7 @@ pub enum ToConfigure {
 
 /// What the text of something that is to be loaded shows, with that of the tenant's own modules that it loads.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Shown {
+pub struct SourceFacts {
     /// It calls `add_config` or `httpd_conf`, or pushes handlers to a server.
     pub adds: bool,
     /// It sets variables of `Apache2::ReadConfig`, which count at the end of the next section.
@@ -81,7 +81,7 @@ pub fn pushes_to_server(line: &str) -> bool {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FromConfigure {
     /// What the text shows.
-    Saw(Shown),
+    Saw(SourceFacts),
     /// The interpreter is ready.
     Hello(Build),
     /// It was run.
@@ -198,7 +198,7 @@ impl FromConfigure {
     pub fn decode(body: &[u8]) -> Result<Self, Malformed> {
         let mut d = Decoder(body);
         let message = match d.u8()? {
-            kind::SAW => Self::Saw(Shown {
+            kind::SAW => Self::Saw(SourceFacts {
                 adds: d.bool()?,
                 fills: d.bool()?,
                 first: d.bool()?,
@@ -270,7 +270,7 @@ mod tests {
         ] {
             assert_eq!(ToConfigure::decode(&body(|out| message.encode(out))), Ok(message));
         }
-        let shown = Shown { fills: true, places: vec!["/lib".into()], ..Shown::default() };
+        let shown = SourceFacts { fills: true, places: vec!["/lib".into()], ..SourceFacts::default() };
         let done = FromConfigure::Done { text: "A b".into(), warnings: String::new(), declared: "c".into() };
         let failed = FromConfigure::Failed { why: "why".into() };
         for message in [FromConfigure::Saw(shown), FromConfigure::Hello(Build::own()), done, failed] {

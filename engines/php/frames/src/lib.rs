@@ -5,7 +5,7 @@
 
 mod said;
 
-pub use said::{Cache, Found, FromPhp, ToPhp};
+pub use said::{Cache, FromPhp, SubRequest, ToPhp};
 
 use hostler_wire::codec::{Decoder, Encoder, Malformed};
 

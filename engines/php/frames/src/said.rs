@@ -109,7 +109,7 @@ impl<'a> FromPhp<'a> {
 
 /// A request that another URL would be.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Found<'a> {
+pub struct SubRequest<'a> {
     /// 200, or why it would be none.
     pub status: u16,
     /// The request line.
@@ -140,7 +140,7 @@ pub struct Found<'a> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ToPhp<'a> {
     /// To [`FromPhp::LookUp`].
-    Found(Found<'a>),
+    SubRequest(SubRequest<'a>),
     /// To [`FromPhp::Include`]: with this status.
     Included(u16),
 }
@@ -155,7 +155,7 @@ impl<'a> ToPhp<'a> {
         let mut bytes = Vec::new();
         let mut e = Encoder(&mut bytes);
         match self {
-            Self::Found(found) => {
+            Self::SubRequest(found) => {
                 e.u8(Self::FOUND);
                 e.u16(found.status);
                 e.bytes(found.the_request);
@@ -185,7 +185,7 @@ impl<'a> ToPhp<'a> {
     pub fn decode(bytes: &'a [u8]) -> Result<Self, Malformed> {
         let mut d = Decoder(bytes);
         let answer = match d.u8()? {
-            Self::FOUND => Self::Found(Found {
+            Self::FOUND => Self::SubRequest(SubRequest {
                 status: d.u16()?,
                 the_request: d.bytes()?,
                 method: d.bytes()?,
@@ -226,8 +226,9 @@ mod tests {
 
     #[test]
     fn answers_come_back() {
-        let found = Found { status: 200, uri: b"/a", args: Some(b"q"), mtime: 7, ..Found::default() };
-        for answer in [ToPhp::Found(found), ToPhp::Included(404)] {
+        let found =
+            SubRequest { status: 200, uri: b"/a", args: Some(b"q"), mtime: 7, ..SubRequest::default() };
+        for answer in [ToPhp::SubRequest(found), ToPhp::Included(404)] {
             let bytes = answer.to_bytes();
             assert_eq!(ToPhp::decode(&bytes), Ok(answer));
             assert_eq!(ToPhp::decode(&bytes[1..]), Err(Malformed));

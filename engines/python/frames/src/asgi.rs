@@ -142,7 +142,7 @@ pub struct Head {
 
 /// What a worker says.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Said<'a> {
+pub enum WorkerFrame<'a> {
     /// An answer's head.
     Head(Head),
     /// A WebSocket is accepted. What follows is the client's.
@@ -194,7 +194,7 @@ impl Answer {
     ///
     /// # Errors
     /// [`Malformed`]: nothing more of it is understood.
-    pub fn next<'a>(&mut self, bytes: &'a [u8]) -> Result<(usize, Option<Said<'a>>), Malformed> {
+    pub fn next<'a>(&mut self, bytes: &'a [u8]) -> Result<(usize, Option<WorkerFrame<'a>>), Malformed> {
         let mut used = 0;
         while used < bytes.len() {
             if self.ended.is_some() {
@@ -203,7 +203,7 @@ impl Answer {
             if self.left > 0 {
                 let piece = &bytes[used..][..self.left.min(bytes.len() - used)];
                 self.left -= piece.len();
-                return Ok((used + piece.len(), Some(Said::Body(piece))));
+                return Ok((used + piece.len(), Some(WorkerFrame::Body(piece))));
             }
             if self.kept.len() < PREFIX {
                 used += self.keep(PREFIX, &bytes[used..]);
@@ -265,7 +265,7 @@ impl Answer {
         if self.length() > most { Err(Malformed("a frame is too long")) } else { Ok(()) }
     }
 
-    fn said<'a>(&mut self, kind: u8, payload: &[u8]) -> Result<Said<'a>, Malformed> {
+    fn said<'a>(&mut self, kind: u8, payload: &[u8]) -> Result<WorkerFrame<'a>, Malformed> {
         Ok(match kind {
             b'H' | b'A' if self.has_head => return Err(Malformed("there is a second head")),
             b'H' => {
@@ -274,26 +274,26 @@ impl Answer {
                     return Err(Malformed("its status is for no answer"));
                 }
                 self.has_head = true;
-                Said::Head(head)
+                WorkerFrame::Head(head)
             }
             b'A' => {
                 (self.has_head, self.ended) = (true, Some(false));
-                Said::Accepted(head(payload)?)
+                WorkerFrame::Accepted(head(payload)?)
             }
-            b'I' => Said::Early(head(payload)?),
-            b'T' => Said::Trailers(head(payload)?),
-            b'L' => Said::Log(payload.to_vec()),
-            b'F' => Said::Failed(payload.to_vec()),
+            b'I' => WorkerFrame::Early(head(payload)?),
+            b'T' => WorkerFrame::Trailers(head(payload)?),
+            b'L' => WorkerFrame::Log(payload.to_vec()),
+            b'F' => WorkerFrame::Failed(payload.to_vec()),
             b'E' => {
                 let stays = payload == [1];
                 self.ended = Some(stays);
-                Said::End { stays }
+                WorkerFrame::End { stays }
             }
             b'G' => {
                 self.ended = Some(false);
-                Said::Goodbye
+                WorkerFrame::Goodbye
             }
-            _ => Said::Alive,
+            _ => WorkerFrame::Alive,
         })
     }
 }

@@ -34,14 +34,14 @@ pub enum Question<'a> {
 
 /// Whom, and what.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Asked<'a> {
+pub struct GuardQuestion<'a> {
     /// The script's path.
     pub script: &'a [u8],
     /// The question.
     pub question: Question<'a>,
 }
 
-impl<'a> Asked<'a> {
+impl<'a> GuardQuestion<'a> {
     /// Writes it.
     pub fn encode(&self, e: &mut Encoder<'_>) {
         let (kind, first, second): (u8, &[u8], &[u8]) = match self.question {
@@ -75,7 +75,7 @@ impl<'a> Asked<'a> {
 
 /// What a script says.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Said {
+pub enum GuardReply {
     /// Yes.
     Yes,
     /// No.
@@ -92,7 +92,7 @@ pub enum Said {
     Failed,
 }
 
-impl Said {
+impl GuardReply {
     /// Writes it.
     pub fn encode(&self, e: &mut Encoder<'_>) {
         match self {
@@ -148,34 +148,34 @@ mod tests {
             Question::Groups { user: b"ann" },
         ];
         for question in questions {
-            let asked = Asked { script: b"/srv/guard.wsgi", question };
+            let asked = GuardQuestion { script: b"/srv/guard.wsgi", question };
             let mut bytes = Vec::new();
             asked.encode(&mut Encoder(&mut bytes));
-            assert_eq!(Asked::decode(&bytes), Ok(asked));
+            assert_eq!(GuardQuestion::decode(&bytes), Ok(asked));
             bytes.push(0);
-            assert_eq!(Asked::decode(&bytes), Err(Malformed));
+            assert_eq!(GuardQuestion::decode(&bytes), Err(Malformed));
         }
-        assert_eq!(Asked::decode(b""), Err(Malformed));
+        assert_eq!(GuardQuestion::decode(b""), Err(Malformed));
     }
 
     #[test]
     fn what_is_said_comes_back() {
         let all = [
-            Said::Yes,
-            Said::No,
-            Said::Nothing,
-            Said::User(b"anna".to_vec()),
-            Said::Digest(b"0123".to_vec()),
-            Said::Groups(vec![b"staff".to_vec(), Vec::new()]),
-            Said::Failed,
+            GuardReply::Yes,
+            GuardReply::No,
+            GuardReply::Nothing,
+            GuardReply::User(b"anna".to_vec()),
+            GuardReply::Digest(b"0123".to_vec()),
+            GuardReply::Groups(vec![b"staff".to_vec(), Vec::new()]),
+            GuardReply::Failed,
         ];
         for said in all {
             let mut bytes = Vec::new();
             said.encode(&mut Encoder(&mut bytes));
-            assert_eq!(Said::decode(&bytes), Ok(said));
+            assert_eq!(GuardReply::decode(&bytes), Ok(said));
             bytes.push(0);
-            assert_eq!(Said::decode(&bytes), Err(Malformed));
+            assert_eq!(GuardReply::decode(&bytes), Err(Malformed));
         }
-        assert_eq!(Said::decode(b"\x07"), Err(Malformed));
+        assert_eq!(GuardReply::decode(b"\x07"), Err(Malformed));
     }
 }

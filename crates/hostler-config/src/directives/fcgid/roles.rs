@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 /// One of them.
 #[derive(Clone, Debug, Default)]
-pub struct Asked {
+pub struct RoleProgram {
     /// The program; its own path and arguments.
     pub program: Option<Arc<Wrapper>>,
     /// Whether what it refuses is refused; else others are asked (default: On).
@@ -18,14 +18,14 @@ pub struct Asked {
 #[derive(Clone, Debug, Default)]
 pub struct Roles {
     /// Who decides without knowing the user.
-    pub access: Asked,
+    pub access: RoleProgram,
     /// Who knows users and their passwords.
-    pub authenticator: Asked,
+    pub authenticator: RoleProgram,
     /// Who decides what a user may see.
-    pub authorizer: Asked,
+    pub authorizer: RoleProgram,
 }
 
-impl Asked {
+impl RoleProgram {
     /// Where there is one.
     #[must_use]
     pub const fn is_set(&self) -> bool {

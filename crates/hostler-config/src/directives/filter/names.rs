@@ -96,7 +96,7 @@ fn missing(way: Way, name: &str) -> String {
 }
 
 /// A line that names a filter: where, its directive, the way, the name in lower case.
-pub(crate) type Named = (Origin, &'static str, Way, String);
+pub(crate) type FilterLine = (Origin, &'static str, Way, String);
 
 /// Refuses names of filters that are nobody's, once all lines are known.
 pub(crate) fn refuse_missing(builder: &mut Builder) {

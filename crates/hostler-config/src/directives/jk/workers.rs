@@ -33,7 +33,7 @@ pub enum Kind {
 }
 
 /// What is said of one worker.
-struct Said<'p> {
+struct Properties<'p> {
     name: &'p str,
     all: &'p [Property],
     /// Where its first property is.
@@ -60,7 +60,7 @@ pub(super) fn of(all: &[Property], warnings: &mut Vec<Wrong>) -> Result<Vec<Arc<
 }
 
 fn worker(all: &[Property], name: &str, listed: Origin, warnings: &mut Vec<Wrong>) -> Result<Worker, Wrong> {
-    let said = Said::of(all, name).unwrap_or(Said { name, all, origin: listed });
+    let said = Properties::of(all, name).unwrap_or(Properties { name, all, origin: listed });
     let kind = match said.value("type").unwrap_or("ajp13") {
         "status" => Kind::Status,
         "lb" => Kind::Containers(Arc::new(said.balancer(warnings)?)),
@@ -70,7 +70,7 @@ fn worker(all: &[Property], name: &str, listed: Origin, warnings: &mut Vec<Wrong
     Ok(Worker { name: name.into(), kind })
 }
 
-impl<'p> Said<'p> {
+impl<'p> Properties<'p> {
     fn of(all: &'p [Property], name: &'p str) -> Option<Self> {
         let is_its = |property: &&Property| property_of(property, name).is_some();
         let origin = all.iter().find(is_its)?.origin;
@@ -148,7 +148,7 @@ impl<'p> Said<'p> {
         }
         let mut members: Vec<Member> = Vec::with_capacity(names.len());
         for name in names {
-            let said = Said::of(self.all, name)
+            let said = Properties::of(self.all, name)
                 .ok_or_else(|| self.wrong(&format!("nothing is said of its member {name}")))?;
             if said.value("type").is_some_and(|kind| !kind.starts_with("ajp")) {
                 return Err(self.wrong(&format!("its member {name} is not of type ajp13")));

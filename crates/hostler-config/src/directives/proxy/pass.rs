@@ -42,7 +42,7 @@ pub enum Mapping {
 
 /// A URL, as far as `ProxyPass` looks at it.
 #[derive(Clone, Copy)]
-pub struct Asked<'a> {
+pub struct RequestUrl<'a> {
     /// The path: decoded, or not yet.
     pub path: &'a [u8],
     /// Path and query, as the client sent them.
@@ -51,9 +51,9 @@ pub struct Asked<'a> {
     pub variable: &'a dyn Fn(&str) -> Option<Vec<u8>>,
 }
 
-impl std::fmt::Debug for Asked<'_> {
+impl std::fmt::Debug for RequestUrl<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Asked").field("path", &self.path).finish_non_exhaustive()
+        f.debug_struct("RequestUrl").field("path", &self.path).finish_non_exhaustive()
     }
 }
 
@@ -94,7 +94,7 @@ impl Pass {
     ///
     /// # Errors
     /// The regular expression gave up.
-    pub fn apply(&self, dir: &Dir, asked: Asked<'_>) -> Result<Verdict, RegexError> {
+    pub fn apply(&self, dir: &Dir, asked: RequestUrl<'_>) -> Result<Verdict, RegexError> {
         let interpolates = self.interpolate && dir.interpolate == Some(true);
         let text = |text: &str| -> Vec<u8> {
             if interpolates { interpolate(text, asked.variable) } else { text.as_bytes().to_vec() }
@@ -121,7 +121,7 @@ impl Pass {
         Ok(Verdict::To { url, form, no_query: self.no_query, path })
     }
 
-    fn by_prefix(&self, prefix: &[u8], target: &[u8], asked: Asked<'_>) -> Option<(Vec<u8>, bool)> {
+    fn by_prefix(&self, prefix: &[u8], target: &[u8], asked: RequestUrl<'_>) -> Option<(Vec<u8>, bool)> {
         let length = prefix_length(asked.path, prefix)?;
         // What is encoded may hide where the prefix ends: then the path is not handed on as it is.
         let raw = self.raw && prefix_length(asked.raw, prefix) == Some(length);
@@ -133,7 +133,7 @@ impl Pass {
         &self,
         regex: &Regex,
         target: &[u8],
-        asked: Asked<'_>,
+        asked: RequestUrl<'_>,
     ) -> Result<Option<(Vec<u8>, bool)>, RegexError> {
         let mut captures = Captures::new();
         if !regex.capture(asked.path, &mut captures)? {

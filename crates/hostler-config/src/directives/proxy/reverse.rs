@@ -27,7 +27,7 @@ impl Reverse {
 
 /// The request, as far as mapping looks at it.
 #[derive(Clone, Copy)]
-pub struct Asked<'a> {
+pub struct ReverseFacts<'a> {
     /// The value of a variable.
     pub variable: &'a dyn Fn(&str) -> Option<Vec<u8>>,
     /// A path of this server as an absolute URL.
@@ -36,15 +36,15 @@ pub struct Asked<'a> {
     pub member: Option<&'a str>,
 }
 
-impl std::fmt::Debug for Asked<'_> {
+impl std::fmt::Debug for ReverseFacts<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Asked").field("member", &self.member).finish_non_exhaustive()
+        f.debug_struct("ReverseFacts").field("member", &self.member).finish_non_exhaustive()
     }
 }
 
 /// `Location`, `Content-Location`, `URI`: the URL as it is here; `None`: it stays.
 #[must_use]
-pub fn location(dir: &Dir, server: &Server, url: &[u8], asked: Asked<'_>) -> Option<Vec<u8>> {
+pub fn location(dir: &Dir, server: &Server, url: &[u8], asked: ReverseFacts<'_>) -> Option<Vec<u8>> {
     for reverse in &dir.reverse {
         let (here, there) = reverse.names(dir, asked.variable);
         let there = match asked.member.filter(|_| is_of_balancer(server, &there)) {
@@ -94,7 +94,7 @@ fn rest_of_path<'u>(url: &'u [u8], beginning: &[u8]) -> Option<&'u [u8]> {
 
 /// `Set-Cookie`: the cookie with its path and its domain as they are here.
 #[must_use]
-pub fn cookie(dir: &Dir, cookie: &[u8], asked: Asked<'_>) -> Vec<u8> {
+pub fn cookie(dir: &Dir, cookie: &[u8], asked: ReverseFacts<'_>) -> Vec<u8> {
     if dir.cookie_paths.is_empty() && dir.cookie_domains.is_empty() {
         return cookie.to_vec();
     }
@@ -129,7 +129,7 @@ fn attribute<'a>(text: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
     text.get(..name.len()).filter(|start| start.eq_ignore_ascii_case(name)).map(|_| &text[name.len()..])
 }
 
-fn path(dir: &Dir, value: &[u8], asked: Asked<'_>) -> Option<Vec<u8>> {
+fn path(dir: &Dir, value: &[u8], asked: ReverseFacts<'_>) -> Option<Vec<u8>> {
     dir.cookie_paths.iter().find_map(|reverse| {
         let (here, there) = reverse.names(dir, asked.variable);
         // Quirk(apache): what follows the path is left out.
@@ -137,7 +137,7 @@ fn path(dir: &Dir, value: &[u8], asked: Asked<'_>) -> Option<Vec<u8>> {
     })
 }
 
-fn domain(dir: &Dir, value: &[u8], asked: Asked<'_>) -> Option<Vec<u8>> {
+fn domain(dir: &Dir, value: &[u8], asked: ReverseFacts<'_>) -> Option<Vec<u8>> {
     dir.cookie_domains.iter().find_map(|reverse| {
         let (here, there) = reverse.names(dir, asked.variable);
         value.eq_ignore_ascii_case(&there).then_some(here)

@@ -38,7 +38,7 @@ pub struct Balancer {
 }
 
 /// What may be said of in the main server and in a virtual host.
-pub(super) trait Said: Sized {
+pub(super) trait Overlay: Sized {
     /// Whether both are about the same.
     fn is_about(&self, other: &Self) -> bool;
 
@@ -46,7 +46,7 @@ pub(super) trait Said: Sized {
     fn over(&self, main: &Self) -> Option<Self>;
 }
 
-impl Said for Worker {
+impl Overlay for Worker {
     fn is_about(&self, other: &Self) -> bool {
         self.url == other.url
     }
@@ -58,7 +58,7 @@ impl Said for Worker {
     }
 }
 
-impl Said for Balancer {
+impl Overlay for Balancer {
     fn is_about(&self, other: &Self) -> bool {
         self.name == other.name
     }
@@ -76,7 +76,7 @@ impl Said for Balancer {
 
 /// What a virtual host says, put over what the main server does. What it only names, as `ProxyPass` does, stays the main
 /// server's: one that all virtual hosts share.
-pub(super) fn said_over<T: Said>(main: &[Arc<T>], host: &[Arc<T>]) -> Vec<Arc<T>> {
+pub(super) fn said_over<T: Overlay>(main: &[Arc<T>], host: &[Arc<T>]) -> Vec<Arc<T>> {
     let others = main.iter().filter(|one| !host.iter().any(|own| own.is_about(one))).cloned();
     let own = host.iter().map(|own| match main.iter().find(|one| one.is_about(own)) {
         Some(one) => own.over(one).map_or_else(|| one.clone(), Arc::new),

@@ -3,7 +3,7 @@
 //! A line waits until it is known whether it is the last one. `n` and `N` go on when the next one has come, so there is
 //! no more of the text in memory than the script keeps.
 
-use super::pattern::Found;
+use super::pattern::MatchRange;
 use super::script::{Action, Address, Piece, Print, Script, Substitute, Which};
 use hostler_expr::effort::{self, Exhausted};
 use std::sync::Arc;
@@ -353,7 +353,7 @@ fn print(text: &[u8], out: &mut Vec<u8>) -> Result<(), Failed> {
     Ok(())
 }
 
-fn replace(rule: &Substitute, text: &[u8], found: &Found, made: &mut Vec<u8>) {
+fn replace(rule: &Substitute, text: &[u8], found: &MatchRange, made: &mut Vec<u8>) {
     for piece in &rule.replacement {
         match piece {
             Piece::Text(text) => made.extend_from_slice(text),

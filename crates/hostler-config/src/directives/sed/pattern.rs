@@ -51,7 +51,7 @@ impl Unit {
 
 /// Where a match and its groups begin and end.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Found {
+pub(super) struct MatchRange {
     pub(super) whole: Range<usize>,
     pub(super) groups: [Range<usize>; GROUPS],
 }
@@ -83,11 +83,16 @@ impl Pattern {
     }
 
     /// The first match from `from` on. Behind a match (`is_next`) no pattern with `^` matches.
-    pub(super) fn find(&self, text: &[u8], from: usize, is_next: bool) -> Result<Option<Found>, Exhausted> {
+    pub(super) fn find(
+        &self,
+        text: &[u8],
+        from: usize,
+        is_next: bool,
+    ) -> Result<Option<MatchRange>, Exhausted> {
         if self.anchored && is_next {
             return Ok(None);
         }
-        let mut search = Search { text, barrier: is_next.then_some(from), found: Found::default() };
+        let mut search = Search { text, barrier: is_next.then_some(from), found: MatchRange::default() };
         let first = match self.nodes.first() {
             Some(Node::One(Unit::Byte(byte), None)) => Some(*byte),
             _ => None,
@@ -258,7 +263,7 @@ struct Search<'a> {
     text: &'a [u8],
     /// Where it began, if that is behind another match.
     barrier: Option<usize>,
-    found: Found,
+    found: MatchRange,
 }
 
 impl Search<'_> {

@@ -1,7 +1,7 @@
 //! A request that was answered from memory ([`crate::memory::answers`]), as log formats ask about it.
 
 use super::record;
-use super::record::Shown;
+use super::record::LineValues;
 use super::{buffers, clock};
 use crate::request::Request;
 use crate::request::connection::Peer;
@@ -92,7 +92,7 @@ pub(crate) struct FastRecord<'a> {
 
 /// As [`super::write`], for an answer from memory.
 pub(crate) fn write_fast(thread: &Thread, record: &FastRecord<'_>) {
-    let line = Line { record, pid: thread.shared.pid, shown: Shown::default() };
+    let line = Line { record, pid: thread.shared.pid, shown: LineValues::default() };
     for log in thread.shared.logs.access_logs(record.server) {
         let met = match &log.condition {
             None => true,
@@ -108,7 +108,7 @@ pub(crate) fn write_fast(thread: &Thread, record: &FastRecord<'_>) {
 struct Line<'a> {
     record: &'a FastRecord<'a>,
     pid: u32,
-    shown: Shown,
+    shown: LineValues,
 }
 
 impl Line<'_> {

@@ -30,18 +30,18 @@ pub(super) struct Record<'a> {
     status: u16,
     outcome: &'a Outcome,
     first: &'a Request,
-    facts: Shown,
+    facts: LineValues,
 }
 
 /// What is made at most once for a line, and only if it asks.
 #[derive(Default)]
-pub(super) struct Shown {
+pub(super) struct LineValues {
     remote: OnceCell<(usize, [u8; LONGEST_ADDRESS])>,
     zone: OnceCell<String>,
     ended: OnceCell<i64>,
 }
 
-impl Shown {
+impl LineValues {
     pub(super) fn remote<'a>(&'a self, peer: &'a Peer) -> &'a [u8] {
         if let Some(name) = peer.names.client() {
             return name.as_bytes();
@@ -68,7 +68,7 @@ impl Shown {
 
 impl<'a> Record<'a> {
     pub(super) fn new(request: &'a Request, status: u16, outcome: &'a Outcome) -> Self {
-        Self { request, status, outcome, first: request.original(), facts: Shown::default() }
+        Self { request, status, outcome, first: request.original(), facts: LineValues::default() }
     }
 
     fn of(&self, which: Which) -> &'a Request {

@@ -57,10 +57,10 @@ thread_local! {
 }
 
 /// By virtual host and program.
-type Counted = HashMap<(u32, Arc<Target>), Arc<Upstream>>;
+type Counters = HashMap<(u32, Arc<Target>), Arc<Upstream>>;
 
 /// WebSockets are counted by all threads together.
-static COUNTED: LazyLock<Mutex<Counted>> = LazyLock::new(Mutex::default);
+static COUNTED: LazyLock<Mutex<Counters>> = LazyLock::new(Mutex::default);
 
 /// The application of a request.
 ///

@@ -2,7 +2,7 @@
 
 use bytes::{Buf as _, Bytes};
 use hostler_gateway::backend::stream::{self, CantSay, CutOff, Event, EventOf, Protocol};
-use hostler_python_frames::asgi::{self, Answer, Head, Said};
+use hostler_python_frames::asgi::{self, Answer, Head, WorkerFrame};
 
 /// The protocol.
 pub(super) struct Asgi;
@@ -14,7 +14,7 @@ pub(super) type Pool = stream::Pool<Asgi>;
 
 /// What is said beside an answer's body.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Told {
+pub(super) enum WorkerMessage {
     Answer(Head),
     /// Early hints.
     Early(Head),
@@ -59,25 +59,25 @@ impl Hearing {
 }
 
 /// What a worker says next (a line for the log may be empty), of which it takes what it has used up.
-pub(super) fn next(hearing: &mut Hearing, bytes: &mut Bytes) -> Result<Option<Event<Told>>, String> {
+pub(super) fn next(hearing: &mut Hearing, bytes: &mut Bytes) -> Result<Option<Event<WorkerMessage>>, String> {
     if let Some(line) = hearing.line() {
         return Ok(Some(Event::Log(line)));
     }
     let (used, said) = hearing.answer.next(bytes).map_err(|error| error.to_string())?;
     let event = said.map(|said| match said {
-        Said::Head(head) => Event::Head(Told::Answer(head)),
-        Said::Early(head) => Event::Head(Told::Early(head)),
-        Said::Accepted(head) => Event::Head(Told::Accepted(head)),
-        Said::Failed(why) => Event::Head(Told::Failed(shown(&why))),
-        Said::Trailers(head) => Event::Head(Told::Trailers(head)),
-        Said::Alive => Event::Head(Told::Alive),
-        Said::Goodbye => Event::Head(Told::Goodbye),
-        Said::Body(piece) => Event::Output(bytes.slice_ref(piece)),
-        Said::Log(text) => {
+        WorkerFrame::Head(head) => Event::Head(WorkerMessage::Answer(head)),
+        WorkerFrame::Early(head) => Event::Head(WorkerMessage::Early(head)),
+        WorkerFrame::Accepted(head) => Event::Head(WorkerMessage::Accepted(head)),
+        WorkerFrame::Failed(why) => Event::Head(WorkerMessage::Failed(shown(&why))),
+        WorkerFrame::Trailers(head) => Event::Head(WorkerMessage::Trailers(head)),
+        WorkerFrame::Alive => Event::Head(WorkerMessage::Alive),
+        WorkerFrame::Goodbye => Event::Head(WorkerMessage::Goodbye),
+        WorkerFrame::Body(piece) => Event::Output(bytes.slice_ref(piece)),
+        WorkerFrame::Log(text) => {
             hearing.lines = text.into();
             Event::Log(hearing.line().unwrap_or_default())
         }
-        Said::End { .. } => Event::End { trouble: None },
+        WorkerFrame::End { .. } => Event::End { trouble: None },
     });
     bytes.advance(used);
     Ok(event)
@@ -87,7 +87,7 @@ impl Protocol for Asgi {
     const NAME: &'static str = "asgi";
     type Ask = ();
     type Answer = Hearing;
-    type Head = Told;
+    type Head = WorkerMessage;
 
     fn answer((): &()) -> Hearing {
         Hearing::default()

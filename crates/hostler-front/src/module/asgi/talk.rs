@@ -1,13 +1,13 @@
 //! A request to an application and its answer back: the request's body goes there as there is room while the answer comes.
 
-use super::protocol::{Asgi, Exchange, Pool, Told};
+use super::protocol::{Asgi, Exchange, Pool, WorkerMessage};
 use super::{LOG, tell};
 use crate::io::body::{Body, BodyError, BodyStream};
 use crate::log;
 use crate::request::Request;
 use crate::request::flow::Halt;
 use crate::request::reply::Marks;
-use crate::technique::gathered::{Gathered, Remains};
+use crate::technique::gathered::{AnswerPieces, Remains};
 use crate::technique::reply::withdraw_connection;
 use crate::technique::respond::fail;
 use crate::technique::upload::Upload;
@@ -51,8 +51,8 @@ pub(super) async fn ask(
     let mut told = None;
     loop {
         match conversation.next().await? {
-            Event::Head(Told::Answer(head)) => told = Some(head),
-            Event::Head(Told::Failed(why)) => return Err(failure(&why)),
+            Event::Head(WorkerMessage::Answer(head)) => told = Some(head),
+            Event::Head(WorkerMessage::Failed(why)) => return Err(failure(&why)),
             Event::Head(_) | Event::Output(_) | Event::Log(_) => {}
             Event::End { .. } => return told.ok_or_else(|| Error::new(Kind::NoHeader)),
         }
@@ -76,30 +76,32 @@ async fn trip(request: &mut Request, pool: Arc<Pool>, head: Bytes, timeout: Dura
     let work = work(request, head, !request.target.body.is_empty(), timeout);
     let mut conversation = Conversation::begin(request, &pool, work.clone()).await?;
     let mut event = conversation.next().await;
-    if matches!(&event, Ok(Event::Head(Told::Goodbye))) && !conversation.upload.has_begun() {
+    if matches!(&event, Ok(Event::Head(WorkerMessage::Goodbye))) && !conversation.upload.has_begun() {
         // A worker that has served as many requests as it may was about to close the connection.
         conversation = Conversation::begin(request, &pool, work).await?;
         event = conversation.next().await;
     }
-    let mut gathered = Gathered::default();
+    let mut gathered = AnswerPieces::default();
     loop {
         match event {
-            Ok(Event::Head(Told::Answer(head))) => apply(request, head),
-            Ok(Event::Head(Told::Early(head))) => request.early_hints(&head.fields),
-            Ok(Event::Head(Told::Failed(why))) if gathered.length() == 0 => {
+            Ok(Event::Head(WorkerMessage::Answer(head))) => apply(request, head),
+            Ok(Event::Head(WorkerMessage::Early(head))) => request.early_hints(&head.fields),
+            Ok(Event::Head(WorkerMessage::Failed(why))) if gathered.length() == 0 => {
                 conversation.read_out(request).await;
                 return Err(failure(&why));
             }
-            Ok(Event::Head(Told::Failed(why))) => {
+            Ok(Event::Head(WorkerMessage::Failed(why))) => {
                 return Ok(Body::Stream(Box::new(Remains { gathered, why: Some(why) })));
             }
-            Ok(Event::Head(Told::Accepted(_))) => {
+            Ok(Event::Head(WorkerMessage::Accepted(_))) => {
                 let why = "it accepts a WebSocket where none was asked for";
                 return Err(Error::because(Kind::ProtocolViolation, why));
             }
-            Ok(Event::Head(Told::Alive)) => {}
-            Ok(Event::Head(Told::Trailers(_))) => return Ok(stream(request, conversation, gathered)),
-            Ok(Event::Head(Told::Goodbye)) => return Err(Error::new(Kind::ConnectionClosed)),
+            Ok(Event::Head(WorkerMessage::Alive)) => {}
+            Ok(Event::Head(WorkerMessage::Trailers(_))) => {
+                return Ok(stream(request, conversation, gathered));
+            }
+            Ok(Event::Head(WorkerMessage::Goodbye)) => return Err(Error::new(Kind::ConnectionClosed)),
             Ok(Event::Output(piece)) => gathered.push(piece),
             Ok(Event::Log(text)) => tell(request, &text),
             Ok(Event::End { .. }) => return Ok(gathered.into_body()),
@@ -148,7 +150,7 @@ pub(super) fn fields(request: &mut Request, head: Head) {
     }
 }
 
-fn stream(request: &Request, conversation: Conversation, gathered: Gathered) -> Body {
+fn stream(request: &Request, conversation: Conversation, gathered: AnswerPieces) -> Body {
     let request = Box::new(request.for_log());
     Body::Stream(Box::new(Output { conversation: Some(conversation), gathered, trailers: None, request }))
 }
@@ -177,8 +179,8 @@ impl Conversation {
         match ready!(self.exchange.poll_next(context)) {
             Some(event) => {
                 match &event {
-                    Ok(Event::Head(Told::Answer(_))) => self.has_head = true,
-                    Ok(Event::Head(Told::Trailers(head))) => self.trailers = Some(trailers(head)),
+                    Ok(Event::Head(WorkerMessage::Answer(_))) => self.has_head = true,
+                    Ok(Event::Head(WorkerMessage::Trailers(head))) => self.trailers = Some(trailers(head)),
                     _ => {}
                 }
                 Poll::Ready(event)
@@ -219,7 +221,7 @@ struct Output {
     /// `None`: the answer is complete, or has broken off.
     conversation: Option<Conversation>,
     /// What came before anybody took it.
-    gathered: Gathered,
+    gathered: AnswerPieces,
     trailers: Option<Table>,
     /// The request, for the log.
     request: Box<Request>,
@@ -235,7 +237,7 @@ impl BodyStream for Output {
             match ready!(conversation.poll_next(context)) {
                 Ok(Event::Output(piece)) => return Poll::Ready(Some(Ok(piece))),
                 Ok(Event::Log(text)) => tell(&self.request, &text),
-                Ok(Event::Head(Told::Failed(why))) => return self.break_off(why),
+                Ok(Event::Head(WorkerMessage::Failed(why))) => return self.break_off(why),
                 Ok(Event::Head(_)) => {}
                 Ok(Event::End { .. }) => {
                     self.trailers = self.conversation.take().and_then(|conversation| conversation.trailers);

@@ -6,7 +6,7 @@
 //! counts as used. The site's process connects to it, as its user.
 
 use super::application::Application;
-use super::protocol::{Hearing, Pool, Told, next};
+use super::protocol::{Hearing, Pool, WorkerMessage, next};
 use super::{LOG, scope, talk, tell};
 use crate::io::body::{Body, BodyError, BodyStream};
 use crate::io::tunnel::Tunnel;
@@ -84,11 +84,11 @@ pub(super) async fn respond(
         Err(error) => Err(error),
     };
     match answered {
-        Ok((Told::Accepted(head), conversation)) => {
+        Ok((WorkerMessage::Accepted(head), conversation)) => {
             keep(application, pool);
             Ok(accept(request, head, conversation))
         }
-        Ok((Told::Answer(head), conversation)) => {
+        Ok((WorkerMessage::Answer(head), conversation)) => {
             talk::fields(request, head);
             withdraw_connection(&mut request.reply.headers_out, &mut request.notes);
             Ok(Body::Stream(Box::new(Denial {
@@ -96,10 +96,14 @@ pub(super) async fn respond(
                 request: Box::new(request.for_log()),
             })))
         }
-        Ok((Told::Failed(why), _)) => Err(fail(request, LOG, &talk::failure(&why))),
-        Ok((Told::Early(_) | Told::Trailers(_) | Told::Alive | Told::Goodbye, _)) => {
-            Err(fail(request, LOG, &Error::new(Kind::ProtocolViolation)))
-        }
+        Ok((WorkerMessage::Failed(why), _)) => Err(fail(request, LOG, &talk::failure(&why))),
+        Ok((
+            WorkerMessage::Early(_)
+            | WorkerMessage::Trailers(_)
+            | WorkerMessage::Alive
+            | WorkerMessage::Goodbye,
+            _,
+        )) => Err(fail(request, LOG, &Error::new(Kind::ProtocolViolation))),
         Err(error) => Err(fail(request, LOG, &error)),
     }
 }
@@ -150,10 +154,10 @@ struct Conversation {
 
 impl Conversation {
     /// The application's decision.
-    async fn head(&mut self, about: &Request) -> Result<Told, Error> {
+    async fn head(&mut self, about: &Request) -> Result<WorkerMessage, Error> {
         loop {
             match poll_fn(|context| self.poll_next(context)).await? {
-                Event::Head(Told::Alive | Told::Early(_)) => {}
+                Event::Head(WorkerMessage::Alive | WorkerMessage::Early(_)) => {}
                 Event::Head(told) => return Ok(told),
                 Event::Log(text) => tell(about, &text),
                 Event::Output(_) | Event::End { .. } => return Err(Error::new(Kind::NoHeader)),
@@ -161,7 +165,7 @@ impl Conversation {
         }
     }
 
-    fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Result<Event<Told>, Error>> {
+    fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Result<Event<WorkerMessage>, Error>> {
         // What is said goes on for as long as the worker likes.
         ready!(pin!(consume_budget()).poll(context));
         let closed = |why: std::io::Error| Error::because(Kind::ConnectionClosed, why);
@@ -200,7 +204,7 @@ impl BodyStream for Denial {
                     self.conversation = None;
                     return Poll::Ready(None);
                 }
-                Ok(Event::Head(Told::Failed(why))) => break why,
+                Ok(Event::Head(WorkerMessage::Failed(why))) => break why,
                 Ok(Event::Head(_)) => {}
                 Err(error) => break error.to_string(),
             }

@@ -75,7 +75,7 @@ pub(crate) static MODULE: Module = Module {
 
 /// What a form has said; kept for requests that go on in this one's place.
 #[derive(Clone, Default)]
-struct Said {
+struct FormFields {
     realm: Vec<u8>,
     user: Option<Vec<u8>>,
     password: Option<Vec<u8>>,
@@ -85,7 +85,7 @@ struct Said {
     body: Option<Vec<u8>>,
 }
 
-impl State for Said {
+impl State for FormFields {
     fn copy(&self) -> Box<dyn State> {
         Box::new(self.clone())
     }
@@ -141,7 +141,7 @@ async fn from_session(
     form: &Form,
     realm: &[u8],
 ) -> Result<Result<(), Option<Vec<u8>>>, Halt> {
-    let said = request.slots.find::<Said>().filter(|said| said.realm == realm).cloned();
+    let said = request.slots.find::<FormFields>().filter(|said| said.realm == realm).cloned();
     let is_whole = said.as_ref().is_some_and(|said| said.user.is_some() && said.password.is_some());
     let (user, password, site) = match said.filter(|_| is_whole) {
         Some(said) => (said.user, said.password, None),
@@ -197,8 +197,8 @@ async fn from_form(
 }
 
 /// Reads the form. What comes first of a name counts.
-async fn said(request: &mut Request, form: &Form, realm: &[u8]) -> Result<Said, Halt> {
-    let mut said = Said { realm: realm.to_vec(), ..Said::default() };
+async fn said(request: &mut Request, form: &Form, realm: &[u8]) -> Result<FormFields, Halt> {
+    let mut said = FormFields { realm: realm.to_vec(), ..FormFields::default() };
     let kind = request.header("Content-Type").unwrap_or_default();
     let of_form = b"application/x-www-form-urlencoded";
     let is_form = kind.get(..of_form.len()).is_some_and(|start| start.eq_ignore_ascii_case(of_form));
@@ -258,7 +258,7 @@ async fn whole(request: &Request, most: usize) -> Result<Vec<u8>, Halt> {
 }
 
 /// The form is for us alone; who answers gets what it names in its place.
-fn replace_body(request: &mut Request, said: &Said) {
+fn replace_body(request: &mut Request, said: &FormFields) {
     let body = match (&said.body, &said.kind) {
         (Some(body), Some(kind)) => {
             request.target.headers_in.set("Content-Type", kind.clone());
@@ -406,7 +406,7 @@ fn page(request: &mut Request, text: &'static str) -> Body {
 
 /// Whether the form that has logged in names another method than its own.
 fn wants_other_method(request: &Request) -> bool {
-    let said = request.slots.find::<Said>().filter(|_| request.origin == Origin::Client);
+    let said = request.slots.find::<FormFields>().filter(|_| request.origin == Origin::Client);
     said.is_some_and(|said| {
         said.method.as_ref().is_some_and(|method| method[..] != request.target.method[..])
     })
@@ -414,7 +414,7 @@ fn wants_other_method(request: &Request) -> bool {
 
 /// The request that the form names in its place.
 fn go_on(request: &mut Request) -> Halt {
-    let said = request.slots.find::<Said>().cloned().unwrap_or_default();
+    let said = request.slots.find::<FormFields>().cloned().unwrap_or_default();
     let (Some(method), Some(_), Some(_)) = (said.method, said.kind, said.body) else {
         let message =
             "AH01813: internal redirect requested but one or all of method, mimetype or body are missing";

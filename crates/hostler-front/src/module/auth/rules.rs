@@ -21,7 +21,7 @@ use std::net::IpAddr;
 
 /// What had to be fetched for the rules.
 #[derive(Default)]
-pub(super) struct Known {
+pub(super) struct RuleFacts {
     client_name: Option<Option<String>>,
     addresses: HashMap<String, Vec<IpAddr>>,
     members: HashMap<(String, Groups), bool>,
@@ -33,7 +33,7 @@ pub(super) struct Known {
     programs: HashMap<(String, String), u16>,
 }
 
-impl Known {
+impl RuleFacts {
     async fn fetch(&mut self, request: &mut Request, need: Need) -> Result<(), Halt> {
         match need {
             Need::ClientName => {
@@ -66,7 +66,7 @@ impl Known {
     }
 }
 
-impl Known {
+impl RuleFacts {
     async fn groups_by_script(&mut self, request: &mut Request) -> Result<&[Bytes], Halt> {
         if self.groups.is_none() {
             let user = request.user.clone().unwrap_or_default();
@@ -117,7 +117,7 @@ async fn owners(request: &Request) -> Result<Owners<'static>, Halt> {
 /// Asks rules until they need nothing more.
 pub(super) async fn ask<T>(
     request: &mut Request,
-    known: &mut Known,
+    known: &mut RuleFacts,
     rules: impl Fn(&dyn Facts) -> Result<T, Stop>,
 ) -> Result<T, Halt> {
     loop {
@@ -162,7 +162,7 @@ pub(super) async fn ask<T>(
 /// A request as rules see it.
 struct View<'a> {
     request: &'a Request,
-    known: &'a Known,
+    known: &'a RuleFacts,
     host: &'a RequestHost<&'a Request>,
     method: String,
 }

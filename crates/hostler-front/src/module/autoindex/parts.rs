@@ -9,7 +9,7 @@ use crate::module::core::source;
 use crate::module::include;
 use crate::request::flow::Halt;
 use crate::request::reply::Marks;
-use crate::request::{Found, Origin, Request};
+use crate::request::{FileEntry, Origin, Request};
 use bytes::Bytes;
 use hostler_config::directives::alias::escape_path;
 use hostler_config::directives::autoindex::Part;
@@ -86,7 +86,7 @@ fn target(uri: &[u8], name: &str, query: Option<&[u8]>) -> Vec<u8> {
 }
 
 async fn read((sub, phase): (Request, crate::request::flow::Continue)) -> Result<Content, Halt> {
-    let Found::File(_, file) = &sub.resource.found else { return Ok(Content::None) };
+    let FileEntry::File(_, file) = &sub.resource.found else { return Ok(Content::None) };
     let Some(kind) = sub.resource.content_type.as_deref().filter(|_| phase.is_ok()) else {
         return Ok(Content::None);
     };
@@ -116,7 +116,7 @@ async fn run(mut sub: Request) -> Option<Bytes> {
 /// A page with includes leaves it to whoever includes it to expand it.
 async fn expanded(mut sub: Request, body: Body) -> Option<Body> {
     let file = match &sub.resource.found {
-        Found::File(_, Ok(file)) if sub.reply.marks.have(Marks::NESTED) => file.clone(),
+        FileEntry::File(_, Ok(file)) if sub.reply.marks.have(Marks::NESTED) => file.clone(),
         _ => return Some(body),
     };
     sub.origin = Origin::Redirect;

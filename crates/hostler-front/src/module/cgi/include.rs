@@ -4,7 +4,7 @@ use super::{body, run};
 use crate::hook::{follow, walk};
 use crate::io::body::Body;
 use crate::request::flow::Halt;
-use crate::request::{Found, Request};
+use crate::request::{FileEntry, Request};
 use bytes::Bytes;
 use hostler_cgi::Environment;
 
@@ -46,7 +46,7 @@ pub(crate) async fn exec_cgi(document: &Request, target: &[u8]) -> Result<ExecOu
     if !sub.resource.path_info.is_empty() || sub.target.args.is_some() {
         return Err("no path info or query of its own is allowed".into());
     }
-    if !matches!(sub.resource.found, Found::File(..)) {
+    if !matches!(sub.resource.found, FileEntry::File(..)) {
         return Err("it is not a regular file".into());
     }
     // Programs get the document's, as they did before there were sub-requests.

@@ -15,7 +15,7 @@ const LONGEST_BODY: usize = 1 << 20;
 const LONGEST_OUTPUT: usize = 256 << 10;
 
 /// The beginning of a request's body, kept while it goes to the program.
-pub(super) type Kept = Rc<RefCell<Beginning>>;
+pub(super) type RecordedBody = Rc<RefCell<Beginning>>;
 
 /// The beginning of a body, and of the output of a program that has no proper header.
 pub(super) struct Beginning {
@@ -36,7 +36,7 @@ impl Beginning {
 }
 
 /// The place for the body's beginning, if there is a log to write it to.
-pub(super) fn keep(request: &Request) -> Option<Kept> {
+pub(super) fn keep(request: &Request) -> Option<RecordedBody> {
     let conf = &request.server.conf.cgi;
     conf.log.as_ref()?;
     let most = conf.log_buffer.unwrap_or(Server::USUAL_LOG_BUFFER);
@@ -56,7 +56,7 @@ pub(super) async fn refused(request: &Request, status: u16, why: &str) {
 }
 
 /// A program without a proper answer.
-pub(super) async fn failed(request: &Request, error: &Error, body: Option<&Kept>) {
+pub(super) async fn failed(request: &Request, error: &Error, body: Option<&RecordedBody>) {
     if request.server.conf.cgi.log.is_none() {
         return;
     }

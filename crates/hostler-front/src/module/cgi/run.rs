@@ -1,6 +1,6 @@
 //! Running a program: the site's process starts it, its pipes are spoken to from here.
 
-use super::record::Kept;
+use super::record::RecordedBody;
 use crate::io::body::{BodyError, BodyStream, RequestBody};
 use crate::log;
 use crate::request::Request;
@@ -31,7 +31,7 @@ pub(super) type Conversation = Exchange<ClientBody, RunningProgram, ErrorLines>;
 pub(super) async fn script(
     request: &Request,
     environment: Environment,
-    kept: Option<Kept>,
+    kept: Option<RecordedBody>,
 ) -> Result<Conversation, Error> {
     let args = hostler_cgi::arguments(request.target.args.as_deref().unwrap_or_default());
     let args = args.into_iter().map(ByteBuf::from).collect();
@@ -125,7 +125,7 @@ pub(crate) struct ClientBody {
     ahead: VecDeque<Bytes>,
     /// Nothing follows that.
     ends: bool,
-    kept: Option<Kept>,
+    kept: Option<RecordedBody>,
 }
 
 /// So much of a body is waited for before a program is started, in bytes: a client that sends slowly is to keep no
@@ -137,7 +137,7 @@ impl ClientBody {
         Self::new(body, None)
     }
 
-    fn new(body: RequestBody, kept: Option<Kept>) -> Self {
+    fn new(body: RequestBody, kept: Option<RecordedBody>) -> Self {
         Self { body, ahead: VecDeque::new(), ends: false, kept }
     }
 

@@ -25,7 +25,7 @@ pub(super) struct Digests {
 }
 
 /// What is known of a file's.
-pub(super) type Known = OnceCell<Digests>;
+pub(super) type DigestCell = OnceCell<Digests>;
 
 /// Makes the digests that the request's configuration asks for.
 pub(crate) async fn prepare(request: &Request, file: &OpenFile) -> Continue {
@@ -34,7 +34,7 @@ pub(crate) async fn prepare(request: &Request, file: &OpenFile) -> Continue {
     if !is_wanted || file.info.size > LONGEST {
         return Ok(());
     }
-    let known = file.extensions.of::<Known>();
+    let known = file.extensions.of::<DigestCell>();
     if known.get().is_some() {
         return Ok(());
     }

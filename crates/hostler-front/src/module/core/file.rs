@@ -9,7 +9,7 @@ use crate::module::core::digest;
 use crate::request::flow::Halt;
 use crate::request::methods;
 use crate::request::slots::{Relation, State};
-use crate::request::{Found, Request};
+use crate::request::{FileEntry, Request};
 use crate::values::text;
 use bytes::Bytes;
 use hostler_config::directives::core::{AcceptPathInfo, RangeLimit};
@@ -79,11 +79,11 @@ pub(crate) fn check_path(request: &mut Request, takes_path_info: bool) -> Result
         return method_not_allowed(request);
     }
     match &request.resource.found {
-        Found::Nothing | Found::Directory(_) => {
+        FileEntry::Nothing | FileEntry::Directory(_) => {
             log::request(request, Severity::Info, "core", &format!("File does not exist: {}", path()));
             Err(Halt::Status(404))
         }
-        Found::Other(_) => {
+        FileEntry::Other(_) => {
             log::request(
                 request,
                 Severity::Error,
@@ -101,8 +101,8 @@ pub(crate) fn check_path(request: &mut Request, takes_path_info: bool) -> Result
             log::request(request, Severity::Info, "core", &message);
             Err(Halt::Status(404))
         }
-        Found::File(_, Ok(file)) => Ok(file.clone()),
-        Found::File(_, Err(errno)) => {
+        FileEntry::File(_, Ok(file)) => Ok(file.clone()),
+        FileEntry::File(_, Err(errno)) => {
             let message = if *errno == rustix::io::Errno::REMOTE.raw_os_error() {
                 format!("{} is made up by a program (FUSE) that may keep the server waiting", path())
             } else {
@@ -152,7 +152,7 @@ pub(crate) fn validators(request: &mut Request, file: &OpenFile) {
 /// `ContentDigest`.
 fn content_md5(request: &mut Request, file: &OpenFile) {
     if request.resource.dir.core.content_digest == Some(true)
-        && let Some(digests) = file.extensions.of::<digest::Known>().get()
+        && let Some(digests) = file.extensions.of::<digest::DigestCell>().get()
     {
         request.reply.headers_out.set("Content-MD5", digests.md5.clone());
     }
@@ -164,7 +164,7 @@ pub(crate) fn etag(request: &Request, file: &OpenFile) -> Option<Vec<u8>> {
     let own = if request.resource.dir.core.etag.parts().digest {
         // What the content is, whenever it was written.
         file.extensions
-            .of::<digest::Known>()
+            .of::<digest::DigestCell>()
             .get()
             .map(|digests| format!("\"{}\"", digests.sha1).into_bytes())
     } else {

@@ -46,20 +46,20 @@ const GROWTH: usize = 8;
 
 struct Parsed {
     text: Bytes,
-    made: Made,
+    made: Context,
     conf: Meaning,
-    stands: Looked,
+    stands: FileTests,
 }
 
 /// What a file comes to; or what is wrong with it, which would take as long to find out again.
 type Meaning = Result<Arc<DirConfig>, Arc<str>>;
 
 /// The files that one asks for (`<IfFile>`), and whether they were there.
-type Looked = Arc<BTreeMap<String, bool>>;
+type FileTests = Arc<BTreeMap<String, bool>>;
 
 /// What else than its text decides what a file comes to.
 #[derive(PartialEq)]
-struct Made {
+struct Context {
     host: Origin,
     allow: Arc<Allow>,
 }
@@ -71,13 +71,13 @@ impl Parsed {
 }
 
 impl HtaccessCache {
-    fn find(&self, file: &str, text: &[u8], made: &Made) -> Option<(Meaning, Looked)> {
+    fn find(&self, file: &str, text: &[u8], made: &Context) -> Option<(Meaning, FileTests)> {
         let parsed = self.parsed.get(file)?;
         let is_it = parsed.text == text && parsed.made == *made;
         is_it.then(|| (parsed.conf.clone(), parsed.stands.clone()))
     }
 
-    fn keep(&mut self, file: &str, text: &[u8], made: Made, (conf, stands): (Meaning, Looked)) {
+    fn keep(&mut self, file: &str, text: &[u8], made: Context, (conf, stands): (Meaning, FileTests)) {
         let parsed = Parsed { text: Bytes::copy_from_slice(text), made, conf, stands };
         let size = parsed.size();
         if size > MOST_BYTES {
@@ -111,7 +111,7 @@ pub(super) struct Source<'a> {
 impl Source<'_> {
     /// What it says. A mistake in it is told, and a 500.
     pub(super) async fn parse(&self, request: &mut Request, server: &Server) -> Result<Arc<DirConfig>, Halt> {
-        let made = Made { host: reader(request), allow: self.allow.clone() };
+        let made = Context { host: reader(request), allow: self.allow.clone() };
         if let Some(conf) = self.kept(request, server, &made).await {
             return told(request, conf);
         }
@@ -152,7 +152,7 @@ impl Source<'_> {
         &self,
         request: &Request,
         permit: Option<aside::Permit>,
-        made: &Made,
+        made: &Context,
         stands: Stands,
     ) -> Result<Result<Htaccess, Box<ConfigError>>, Halt> {
         let config = request.thread.shared.config.clone();
@@ -172,7 +172,7 @@ impl Source<'_> {
     }
 
     /// What it came to when it was read before, if the files that it asks for are still there, or still not.
-    async fn kept(&self, request: &mut Request, server: &Server, made: &Made) -> Option<Meaning> {
+    async fn kept(&self, request: &mut Request, server: &Server, made: &Context) -> Option<Meaning> {
         let site = request.thread.site(server);
         let found = site.made.of::<RefCell<HtaccessCache>>().borrow().find(self.file, self.text, made);
         let (conf, looked) = found?;

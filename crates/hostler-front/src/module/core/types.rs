@@ -1,6 +1,6 @@
 //! What a file is: media type, encoding, language, handler, filters, from its name and from sections.
 
-use crate::request::{Found, Request};
+use crate::request::{FileEntry, Request};
 use bytes::Bytes;
 use hostler_config::directives::core::Setting;
 use hostler_config::directives::mime;
@@ -43,7 +43,7 @@ fn force(request: &mut Request) {
 }
 
 /// What [`check`] changes, to undo it for a request whose phases are gone through in another way.
-pub(crate) struct Kept {
+pub(crate) struct SavedTypes {
     content_type: Option<Bytes>,
     content_encoding: Option<Bytes>,
     content_languages: Vec<Bytes>,
@@ -51,7 +51,7 @@ pub(crate) struct Kept {
     filters: Vec<Bytes>,
 }
 
-impl Kept {
+impl SavedTypes {
     pub(crate) fn of(request: &Request) -> Self {
         Self {
             content_type: request.resource.content_type.clone(),
@@ -92,7 +92,7 @@ fn from_name(request: &mut Request, server: &mime::Server, dir: &mime::Dir) {
     }
     request.reply.filters =
         facts.output_filters.iter().map(|f| Bytes::from(f.to_ascii_lowercase())).collect();
-    if matches!(request.resource.found, Found::Nothing) && request.resource.handler.is_none() {
+    if matches!(request.resource.found, FileEntry::Nothing) && request.resource.handler.is_none() {
         // Nothing is served from here; a type would only decide about filters of the error page.
         request.reply.filters.clear();
     }

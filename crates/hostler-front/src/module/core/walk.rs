@@ -7,7 +7,7 @@ use crate::io::open_file::OpenFile;
 use crate::limits::budget;
 use crate::log::{self, Severity};
 use crate::request::flow::{Continue, Halt};
-use crate::request::{Found, Request};
+use crate::request::{FileEntry, Request};
 use crate::site::files::{AccessFiles, Facts};
 use hostler_config::directives::core::{Allow, OptionBits, Permissions};
 use hostler_config::lookup::{self, Step};
@@ -40,7 +40,7 @@ pub(crate) async fn run(request: &mut Request) -> Continue {
 pub(crate) async fn find_again(request: &mut Request) -> Continue {
     let (dir, path_info) = (request.resource.dir.clone(), request.resource.path_info.clone());
     request.resource.dir = request.server.defaults.clone();
-    request.resource.found = Found::Nothing;
+    request.resource.found = FileEntry::Nothing;
     let outcome = run(request).await;
     (request.resource.dir, request.resource.path_info) = (dir, path_info);
     outcome
@@ -288,17 +288,17 @@ impl<'a> Walk<'a> {
             FileKind::Directory => {
                 request.resource.filename =
                     if rest.is_empty() { asked[..end].to_vec() } else { asked.to_vec() };
-                request.resource.found = Found::Directory(last.info);
+                request.resource.found = FileEntry::Directory(last.info);
             }
             FileKind::Regular => {
                 request.resource.filename = asked[..end].to_vec();
                 request.resource.path_info = rest.to_vec();
-                request.resource.found = Found::File(last.info, opened(facts));
+                request.resource.found = FileEntry::File(last.info, opened(facts));
             }
             FileKind::Symlink | FileKind::Other => {
                 request.resource.filename = asked[..end].to_vec();
                 request.resource.path_info = rest.to_vec();
-                request.resource.found = Found::Other(last.info);
+                request.resource.found = FileEntry::Other(last.info);
             }
         }
         Ok(())
@@ -318,7 +318,7 @@ fn stopped(request: &mut Request, asked: &[u8], end: usize, errno: i32) -> Conti
     let next = asked[end + 1..].iter().position(|&b| b == b'/').map_or(asked.len(), |n| end + 1 + n);
     request.resource.filename = asked[..next].to_vec();
     request.resource.path_info = asked[next..].to_vec();
-    request.resource.found = Found::Nothing;
+    request.resource.found = FileEntry::Nothing;
     match Errno::from_raw_os_error(errno) {
         Errno::NOENT | Errno::NOTDIR => Ok(()),
         errno => {

@@ -14,7 +14,7 @@ use crate::request::flow::{Flow, Halt, Outcome};
 use bytes::Bytes;
 use hostler_cgi::Header;
 use hostler_config::directives::auth::Credentials;
-use hostler_config::directives::fcgid::{Asked, Roles, Wrapper};
+use hostler_config::directives::fcgid::{RoleProgram, Roles, Wrapper};
 use hostler_gateway::Error;
 use hostler_gateway::backend::fastcgi::FastCgi;
 use hostler_gateway::backend::stream::{Keep, Role};
@@ -36,7 +36,7 @@ const UNTOLD: [&str; 9] = [
 /// A role, as programs are told of it.
 struct Kind {
     name: &'static str,
-    of: fn(&Roles) -> &Asked,
+    of: fn(&Roles) -> &RoleProgram,
     /// Whether it is told the user's password, and a refusal asks for another.
     knows_user: bool,
 }

@@ -6,7 +6,7 @@ use super::host::View;
 use super::output::Sink;
 use super::page::Parsed;
 use super::plain;
-use super::room::Taken;
+use super::room::Share;
 use super::variables::Variables;
 use crate::limits::budget;
 use crate::request::Request;
@@ -21,7 +21,7 @@ use std::rc::Rc;
 pub(super) struct Document {
     run: Run,
     /// The memory that the page takes.
-    _taken: Rc<Taken>,
+    _taken: Rc<Share>,
     /// `None`: the page that was asked for.
     request: Option<Box<Request>>,
     /// Directory of the document's URL, escaped, with a slash at its end; made when a relative target is met.
@@ -33,7 +33,7 @@ pub(super) struct Document {
 }
 
 /// A need that has to be waited for. Virtual targets are absolute.
-pub(super) enum Wanted {
+pub(super) enum SlowNeed {
     Virtual { target: Vec<u8>, text_only: bool },
     File { target: Vec<u8>, text_only: bool },
     Command(Vec<u8>),
@@ -48,7 +48,7 @@ pub(super) enum Outcome {
     Full,
     /// The request has failed.
     Failed,
-    Wanted(Wanted),
+    SlowNeed(SlowNeed),
 }
 
 impl Document {
@@ -108,18 +108,18 @@ impl Document {
                         run.resume(Answer::Done);
                         continue;
                     }
-                    Wanted::Virtual { target: url(base, target), text_only }
+                    SlowNeed::Virtual { target: url(base, target), text_only }
                 }
                 Need::Include { reference: FileReference::File, target, text_only } => {
-                    Wanted::File { target: target.to_vec(), text_only }
+                    SlowNeed::File { target: target.to_vec(), text_only }
                 }
-                Need::Command { command } => Wanted::Command(command.to_vec()),
-                Need::Cgi { target } => Wanted::Cgi(url(absolute(document, base, target), target)),
+                Need::Command { command } => SlowNeed::Command(command.to_vec()),
+                Need::Cgi { target } => SlowNeed::Cgi(url(absolute(document, base, target), target)),
                 Need::File { reference: FileReference::Virtual, target, .. } => {
-                    Wanted::FactsOfVirtual(url(absolute(document, base, target), target))
+                    SlowNeed::FactsOfVirtual(url(absolute(document, base, target), target))
                 }
                 Need::File { reference: FileReference::File, target, .. } => {
-                    Wanted::FactsOfFile(target.to_vec())
+                    SlowNeed::FactsOfFile(target.to_vec())
                 }
                 Need::Expression(question) => {
                     let question = question.clone();
@@ -128,7 +128,7 @@ impl Document {
                     continue;
                 }
             };
-            return Outcome::Wanted(wanted);
+            return Outcome::SlowNeed(wanted);
         }
     }
 }

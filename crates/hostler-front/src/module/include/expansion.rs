@@ -1,8 +1,8 @@
 //! The documents that are being expanded, each included by the one before it, as an explicit stack: so an expansion
 //! can stop anywhere, be kept, and go on when the client has taken what there is.
 
-use super::document::{Document, Outcome, Wanted};
-use super::fetch::{Around, Found};
+use super::document::{Document, Outcome, SlowNeed};
+use super::fetch::{Around, ElementContent};
 use super::output::Sink;
 use super::page::Parsed;
 use super::variables::Variables;
@@ -98,7 +98,7 @@ impl Expansion {
                         Outcome::Ended => self.end(Answer::Done),
                         Outcome::Full => return Progress::Full,
                         Outcome::Failed => return Progress::Failed,
-                        Outcome::Wanted(wanted) => self.fulfil(page, wanted, sink).await,
+                        Outcome::SlowNeed(wanted) => self.fulfil(page, wanted, sink).await,
                     }
                 }
             }
@@ -123,7 +123,7 @@ impl Expansion {
     }
 
     /// Brings what the innermost document wants, or puts it on the stack.
-    async fn fulfil(&mut self, page: &mut Request, wanted: Wanted, sink: &mut Sink) {
+    async fn fulfil(&mut self, page: &mut Request, wanted: SlowNeed, sink: &mut Sink) {
         self.included += 1;
         let _ = effort::spend(SUB_REQUEST);
         if self.included.is_multiple_of(TURN) {
@@ -148,13 +148,13 @@ impl Expansion {
                 self.failed += 1;
                 self.answer(Answer::Failed(reason));
             }
-            Ok(Found::Answer(answer)) => self.answer(answer),
-            Ok(Found::Whole(content)) => {
+            Ok(ElementContent::Answer(answer)) => self.answer(answer),
+            Ok(ElementContent::Whole(content)) => {
                 sink.bytes.extend_from_slice(&content);
                 self.answer(Answer::Done);
             }
-            Ok(Found::Stream(stream)) => frames.push(Frame::Body(stream, false)),
-            Ok(Found::Page(request, parsed)) => {
+            Ok(ElementContent::Stream(stream)) => frames.push(Frame::Body(stream, false)),
+            Ok(ElementContent::Page(request, parsed)) => {
                 if let Some(query) = &request.target.args {
                     variables.set_query(query);
                 }

@@ -1,7 +1,7 @@
 //! What elements need from outside of their document: sub-requests that walk the request path again, so that all
 //! access rules hold, and programs.
 
-use super::document::Wanted;
+use super::document::SlowNeed;
 use super::page;
 use super::page::Parsed;
 use super::variables::{Variables, unescaped};
@@ -22,7 +22,7 @@ use hostler_ssi::{Answer, shell_escape};
 use std::rc::Rc;
 
 /// What was found for an element.
-pub(super) enum Found {
+pub(super) enum ElementContent {
     Answer(Answer),
     /// All of a body.
     Whole(Bytes),
@@ -42,27 +42,27 @@ pub(super) struct Around<'a> {
 }
 
 /// A failure is a sentence for the log.
-type Fetched = Result<Found, String>;
+type Fetched = Result<ElementContent, String>;
 
 impl Around<'_> {
     /// Brings what is wanted; `key` names it if it is a virtual target.
-    pub(super) async fn fetch(&self, wanted: Wanted, key: &[u8]) -> Fetched {
-        if !self.may_include && !matches!(wanted, Wanted::Command(_)) {
+    pub(super) async fn fetch(&self, wanted: SlowNeed, key: &[u8]) -> Fetched {
+        if !self.may_include && !matches!(wanted, SlowNeed::Command(_)) {
             let limit = settings::recursion(&self.document.server).1;
             return Err(format!(
                 "more than {limit} sub-requests inside of each other (LimitInternalRecursion)"
             ));
         }
         match wanted {
-            Wanted::Virtual { target, text_only } => self.virtual_target(&target, text_only, key).await,
-            Wanted::File { target, text_only } => {
+            SlowNeed::Virtual { target, text_only } => self.virtual_target(&target, text_only, key).await,
+            SlowNeed::File { target, text_only } => {
                 let sub = self.look_up_file(&target).await?;
                 found(self.run(sub, text_only).await?).await
             }
-            Wanted::Command(command) => self.command(&command).await,
-            Wanted::Cgi(target) => self.cgi(&target).await,
-            Wanted::FactsOfVirtual(target) => facts(&self.look_up(&target).await?),
-            Wanted::FactsOfFile(target) => facts(&self.look_up_file(&target).await?),
+            SlowNeed::Command(command) => self.command(&command).await,
+            SlowNeed::Cgi(target) => self.cgi(&target).await,
+            SlowNeed::FactsOfVirtual(target) => facts(&self.look_up(&target).await?),
+            SlowNeed::FactsOfFile(target) => facts(&self.look_up_file(&target).await?),
         }
     }
 
@@ -147,7 +147,7 @@ impl Around<'_> {
         self.variables.inherit(self.page, &mut document.env);
         match Box::pin(cgi::exec_cgi(&document, target)).await? {
             cgi::ExecOutcome::Body(sub, body) => found((*sub, body)).await,
-            cgi::ExecOutcome::Location(url) => Ok(Found::Answer(Answer::Location(url.to_vec()))),
+            cgi::ExecOutcome::Location(url) => Ok(ElementContent::Answer(Answer::Location(url.to_vec()))),
         }
     }
 }
@@ -179,7 +179,7 @@ async fn found((mut sub, body): (Request, Body)) -> Fetched {
         return Err("a filter has failed".into());
     }
     let parsed = match &sub.resource.found {
-        request::Found::File(_, Ok(file)) if sub.reply.marks.have(Marks::NESTED) => {
+        request::FileEntry::File(_, Ok(file)) if sub.reply.marks.have(Marks::NESTED) => {
             page::parsed(&sub, file).await.map_err(|refused| format!("it {}", refused.why))?
         }
         _ if is_filtered(&sub) && is_allowed(&sub) => {
@@ -189,19 +189,19 @@ async fn found((mut sub, body): (Request, Body)) -> Fetched {
         }
         _ => return Ok(of_body(body)),
     };
-    Ok(Found::Page(Box::new(sub), parsed))
+    Ok(ElementContent::Page(Box::new(sub), parsed))
 }
 
-fn of_body(body: Body) -> Found {
+fn of_body(body: Body) -> ElementContent {
     match body {
-        Body::Empty => Found::Whole(Bytes::new()),
-        Body::Bytes(bytes) => Found::Whole(bytes),
-        other => Found::Stream(other.into_stream()),
+        Body::Empty => ElementContent::Whole(Bytes::new()),
+        Body::Bytes(bytes) => ElementContent::Whole(bytes),
+        other => ElementContent::Stream(other.into_stream()),
     }
 }
 
 /// `fsize`, `flastmod`.
 fn facts(sub: &Request) -> Fetched {
     let Some(info) = sub.resource.found.info() else { return Err("nothing is there".into()) };
-    Ok(Found::Answer(Answer::File { size: Some(info.size), modified: info.mtime }))
+    Ok(ElementContent::Answer(Answer::File { size: Some(info.size), modified: info.mtime }))
 }

@@ -1,7 +1,7 @@
 //! A page as it is kept with its open file: parsed once, with what the configuration says about running it.
 
 use super::room::Room;
-use super::room::Taken;
+use super::room::Share;
 use crate::io::body::FILE_PIECE;
 use crate::io::open_file::OpenFile;
 use crate::limits::{aside, budget};
@@ -29,7 +29,7 @@ struct PageCell(RefCell<Option<Rc<Parsed>>>);
 pub(super) struct Parsed {
     pub(super) page: Arc<Page>,
     /// The memory that it takes.
-    pub(super) taken: Rc<Taken>,
+    pub(super) taken: Rc<Share>,
     pub(super) settings: Settings,
     /// How long its last output was, in bytes.
     pub(super) last_length: Cell<usize>,
@@ -144,7 +144,7 @@ fn language(request: &Request) -> (Markers, bool) {
 fn with_settings(
     request: &Request,
     page: Arc<Page>,
-    taken: Rc<Taken>,
+    taken: Rc<Share>,
     markers: Markers,
     legacy: bool,
 ) -> Parsed {

@@ -5,7 +5,7 @@ use crate::hook::plan::plan;
 use crate::io::body::Body;
 use crate::module::auth;
 use crate::request::looks::Looks;
-use crate::request::{Found, Request};
+use crate::request::{FileEntry, Request};
 use crate::site::files::Site;
 use bytes::Bytes;
 use hashbrown::HashMap;
@@ -76,7 +76,7 @@ fn is_plain(sub: &Request) -> bool {
     let by_expression = |setting: &Option<Setting>| matches!(setting, Some(Setting::Expr(_)));
     sub.lasting
         && sub.looks.are_among(Looks::NOTHING)
-        && matches!(&sub.resource.found, Found::File(_, Ok(_)))
+        && matches!(&sub.resource.found, FileEntry::File(_, Ok(_)))
         && sub.prev.is_none()
         && sub.reply.status == 200
         && sub.resource.path_info.is_empty()

@@ -15,21 +15,21 @@ pub(crate) struct Room {
 
 /// A part of it, until it is dropped.
 #[derive(Debug)]
-pub(super) struct Taken {
+pub(super) struct Share {
     room: Rc<Room>,
     bytes: usize,
 }
 
 impl Room {
     /// Takes so many bytes, if they are there.
-    pub(super) fn take(self: &Rc<Self>, bytes: usize) -> Option<Taken> {
+    pub(super) fn take(self: &Rc<Self>, bytes: usize) -> Option<Share> {
         let used = self.used.get().checked_add(bytes).filter(|used| *used <= MOST)?;
         self.used.set(used);
-        Some(Taken { room: self.clone(), bytes })
+        Some(Share { room: self.clone(), bytes })
     }
 }
 
-impl Drop for Taken {
+impl Drop for Share {
     fn drop(&mut self) {
         self.room.used.set(self.room.used.get().saturating_sub(self.bytes));
     }

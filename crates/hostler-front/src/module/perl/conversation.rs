@@ -5,15 +5,15 @@ use super::NAME;
 use super::apply::Changes;
 use super::nested::{Line, Turn, Within};
 use super::questions;
-use super::questions::{Asked, Sub, WorkerAnswer};
+use super::questions::{PendingAnswer, Sub, WorkerAnswer};
 use crate::io::body::{BodyError, BodyStream, RequestBody};
 use crate::log;
 use crate::request::Request;
 use crate::technique::conversation::part_with;
 use crate::technique::directories::EncodedSettings;
-use crate::technique::fast::Taken;
+use crate::technique::fast::Handover;
 use crate::technique::reply::Head;
-use crate::technique::said::Said;
+use crate::technique::said::LineLog;
 use bytes::Bytes;
 use hostler_gateway::backend::ring::{Exchange, Frame, Work};
 use hostler_gateway::{Error, Kind};
@@ -87,7 +87,7 @@ pub(crate) struct Conversation {
     /// It is one inside of another, which goes on afterwards.
     is_inside: bool,
     turn: Option<Turn>,
-    question: Option<Asked>,
+    question: Option<PendingAnswer>,
     /// What was looked up.
     subs: VecDeque<Box<Sub>>,
     /// The answer of another request, which goes into this one's.
@@ -130,8 +130,8 @@ impl Conversation {
     }
 
     /// Goes on with one that the fast path has begun.
-    pub(super) fn taken_over(taken: Taken) -> Self {
-        let Taken { exchange, frames, failed } = taken;
+    pub(super) fn taken_over(taken: Handover) -> Self {
+        let Handover { exchange, frames, failed } = taken;
         Self { taken: frames.into_iter().collect(), failed, ..Self::new(exchange, None) }
     }
 
@@ -383,7 +383,7 @@ impl Conversation {
     pub(super) fn part(self, request: &Request) {
         if !self.is_inside {
             let line = self.line;
-            let said = Said::by(NAME, &line.exchange());
+            let said = LineLog::by(NAME, &line.exchange());
             part_with(move |context| line.exchange().poll_next(context), request, said);
         }
     }

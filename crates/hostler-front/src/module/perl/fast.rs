@@ -6,7 +6,7 @@ use crate::hook::registry::Later;
 use crate::io::body::Body;
 use crate::request::Request;
 use crate::request::flow::Halt;
-use crate::technique::fast::{self, Taken};
+use crate::technique::fast::{self, Handover};
 use hostler_gateway::Error;
 use hostler_gateway::backend::OnAbandon;
 use hostler_perl_frames::PhaseSet;
@@ -54,7 +54,7 @@ impl fast::Way for Way {
     fn go_on<'a>(
         &self,
         request: &'a mut Request,
-        answer: Result<Taken, Error>,
+        answer: Result<Handover, Error>,
     ) -> Later<'a, Result<Body, Halt>> {
         Box::pin(super::go_on(request, answer, self.errors_stay))
     }

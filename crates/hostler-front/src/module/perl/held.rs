@@ -17,9 +17,9 @@ use std::rc::Rc;
 /// Perhaps a worker that waits. Copies of a request share it, and its sub-requests, which let it go when they need a
 /// worker themselves: held ones could otherwise all wait for each other.
 #[derive(Clone, Default)]
-pub(crate) struct Held(Option<Rc<RefCell<Option<Box<Conversation>>>>>);
+pub(crate) struct WaitingWorker(Option<Rc<RefCell<Option<Box<Conversation>>>>>);
 
-impl Held {
+impl WaitingWorker {
     /// Keeps it for the next trip.
     pub(super) fn keep(&mut self, mut conversation: Conversation) {
         conversation.stay();

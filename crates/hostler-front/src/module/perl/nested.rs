@@ -10,7 +10,7 @@ use super::state::HasPerl;
 use crate::io::body::RequestBody;
 use crate::request::Request;
 use crate::technique::pools::Engines;
-use crate::technique::said::Said;
+use crate::technique::said::LineLog;
 use crate::technique::upload::Upload;
 use hostler_config::directives::pool::Isolation;
 use hostler_gateway::Error;
@@ -31,7 +31,7 @@ pub(crate) struct Line {
     /// Somebody has left before all was read that was said to them.
     torn: Cell<bool>,
     /// The lines that the worker has written to a log.
-    pub(super) said: Said,
+    pub(super) said: LineLog,
     /// The place of its request in a conversation with a worker of another pool, which waits meanwhile.
     outer: RefCell<Option<Within>>,
 }
@@ -39,7 +39,7 @@ pub(crate) struct Line {
 impl Line {
     pub(super) fn new(exchange: Exchange) -> Rc<Self> {
         let (last, waits, torn) = (Cell::new(0), Cell::new(false), Cell::new(false));
-        let ((upload, outer), said) = (Default::default(), Said::by(NAME, &exchange));
+        let ((upload, outer), said) = (Default::default(), LineLog::by(NAME, &exchange));
         Rc::new(Self { exchange: RefCell::new(exchange), upload, last, waits, torn, said, outer })
     }
 

@@ -6,7 +6,7 @@ use super::configure;
 use super::conversation::{Conversation, End, Event};
 use crate::io::body::{BodyError, BodyStream};
 use crate::request::Request;
-use crate::technique::gathered::Gathered;
+use crate::technique::gathered::AnswerPieces;
 use bytes::Bytes;
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -21,7 +21,7 @@ pub(super) struct Output {
     pub(super) conversation: Option<Conversation>,
     pub(super) stays: Stays,
     /// What came before anybody took it.
-    pub(super) gathered: Gathered,
+    pub(super) gathered: AnswerPieces,
     /// The request, for the worker's questions and for the log.
     pub(super) request: Box<Request>,
     pub(super) late: Late,

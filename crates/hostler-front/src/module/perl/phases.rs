@@ -34,7 +34,7 @@ const AFTER: [Phase; 2] = [Phase::Log, Phase::Cleanup];
 
 /// What a phase's functions have said.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Said {
+enum PhaseAnswer {
     /// One of them returned OK.
     Ok,
     /// All of them have declined, or there is none.
@@ -220,7 +220,7 @@ fn is_mapping_s(request: &Request, phase: Phase) -> bool {
 async fn mapping(request: &mut Request, phase: Phase) -> Outcome {
     let said = ask(request, set(&[phase])).await?;
     // Without a file name nothing has been translated.
-    let is_done = said == Said::Ok && (phase != Phase::Trans || !request.resource.filename.is_empty());
+    let is_done = said == PhaseAnswer::Ok && (phase != Phase::Trans || !request.resource.filename.is_empty());
     Ok(if is_done { Flow::Ok } else { Flow::Declined })
 }
 
@@ -232,7 +232,7 @@ fn wants(request: &Request, phases: &[Phase]) -> bool {
 
 async fn ordinary(request: &mut Request, phase: Phase) -> Outcome {
     let said = ask(request, set(&[phase])).await?;
-    Ok(if said == Said::Ok { Flow::Ok } else { Flow::Declined })
+    Ok(if said == PhaseAnswer::Ok { Flow::Ok } else { Flow::Declined })
 }
 
 /// Whether its functions may be put off until its handler runs.
@@ -248,7 +248,7 @@ fn put_off(request: &mut Request) -> Outcome {
     if is_seen_too_early || !plan().is_clear_to_handler(super::NAME, request) {
         return Ok(Flow::Declined);
     }
-    let kept = types::Kept::of(request);
+    let kept = types::SavedTypes::of(request);
     types::check(request);
     if request.resource.handler.as_deref().is_some_and(super::is_handler) {
         request.is_typed = true;
@@ -268,7 +268,7 @@ async fn type_and_fixup(request: &mut Request) -> Outcome {
     let said = ask(request, wanted).await?;
     request.perl_mut().progress.done.0 |= wanted.0;
     if request.perl_mut().progress.stopped.take() == Some(Phase::Type) {
-        types::check_again(request, said == Said::Ok);
+        types::check_again(request, said == PhaseAnswer::Ok);
         request.perl_mut().progress.done.0 &= !set(&[Phase::Fixup]).0;
     }
     Ok(Flow::Ok)
@@ -349,7 +349,7 @@ pub(super) fn can_be_asked(request: &Request, phases: PhaseSet) -> Continue {
 }
 
 /// A trip without the response phase. Of the request's body it gets what its programs read.
-async fn ask(request: &mut Request, phases: PhaseSet) -> Result<Said, Halt> {
+async fn ask(request: &mut Request, phases: PhaseSet) -> Result<PhaseAnswer, Halt> {
     can_be_asked(request, phases)?;
     // What programs keep for later phases (pnotes, pushed handlers, cleanups) is in their process: the same one goes on.
     let stays = !request.is_part() && both(phases, set(&AFTER)).0 == 0;
@@ -366,8 +366,8 @@ async fn ask(request: &mut Request, phases: PhaseSet) -> Result<Said, Halt> {
     };
     let said = match answer {
         Answer::Body(body) => return Err(Halt::Done(body)),
-        Answer::Ended(End::Done) => Said::Ok,
-        Answer::Ended(End::Declined) => Said::Declined,
+        Answer::Ended(End::Done) => PhaseAnswer::Ok,
+        Answer::Ended(End::Declined) => PhaseAnswer::Declined,
         Answer::Ended(End::Status(status)) => return Err(Halt::Status(status)),
         Answer::Ended(End::Redirect(target)) => {
             return Err(Halt::Redirect { method: request.target.method.clone(), target });

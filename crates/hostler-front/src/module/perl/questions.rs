@@ -29,7 +29,7 @@ use std::pin::Pin;
 use std::rc::Rc;
 
 /// A question whose answer is being found.
-pub(super) type Asked = Pin<Box<dyn Future<Output = WorkerAnswer>>>;
+pub(super) type PendingAnswer = Pin<Box<dyn Future<Output = WorkerAnswer>>>;
 
 /// An answer.
 pub(super) enum WorkerAnswer {
@@ -59,7 +59,13 @@ pub(super) struct Sub {
 }
 
 /// What a URL, or with `file` a path, maps to.
-pub(super) fn look_up(line: &Rc<Line>, request: &Request, method: &[u8], target: &[u8], file: bool) -> Asked {
+pub(super) fn look_up(
+    line: &Rc<Line>,
+    request: &Request,
+    method: &[u8],
+    target: &[u8],
+    file: bool,
+) -> PendingAnswer {
     let parent = asking(line, request);
     let (method, target) = (Bytes::copy_from_slice(method), absolute(request, target, file));
     Box::pin(async move {
@@ -76,7 +82,7 @@ pub(super) fn look_up(line: &Rc<Line>, request: &Request, method: &[u8], target:
 }
 
 /// The next piece of a request's body, in a trip before its response.
-pub(super) fn read_body(body: RequestBody, most: u32) -> Asked {
+pub(super) fn read_body(body: RequestBody, most: u32) -> PendingAnswer {
     Box::pin(async move { WorkerAnswer::Read(body.piece(most.clamp(1, MOST) as usize).await) })
 }
 
@@ -150,12 +156,12 @@ impl Sub {
 }
 
 /// The answer of a request that was looked up, as the program has changed it since.
-pub(super) fn run(sub: Box<Sub>, changes: Option<Changes>) -> Asked {
+pub(super) fn run(sub: Box<Sub>, changes: Option<Changes>) -> PendingAnswer {
     Box::pin(ran(*sub, changes))
 }
 
 /// The answer of a sub-request that was looked up long ago.
-pub(super) fn run_anew(line: &Rc<Line>, request: &Request, target: &[u8]) -> Asked {
+pub(super) fn run_anew(line: &Rc<Line>, request: &Request, target: &[u8]) -> PendingAnswer {
     let parent = asking(line, request);
     let target = absolute(request, target, false);
     Box::pin(async move {
@@ -165,7 +171,7 @@ pub(super) fn run_anew(line: &Rc<Line>, request: &Request, target: &[u8]) -> Ask
 }
 
 /// The answer of the request that this one goes on as (`internal_redirect`).
-pub(super) fn go_on(line: &Rc<Line>, request: &Request, onward: Onward) -> Asked {
+pub(super) fn go_on(line: &Rc<Line>, request: &Request, onward: Onward) -> PendingAnswer {
     let parent = asking(line, request);
     Box::pin(async move {
         let method = parent.target.method.clone();

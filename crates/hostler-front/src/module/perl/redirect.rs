@@ -64,7 +64,7 @@ pub(super) fn follow<'a>(
         let answer = match outcome {
             Ok(Body::Stream(stream)) | Err(Halt::Done(Body::Stream(stream))) => {
                 let waits = Some((caller, next.clone()));
-                Answer::Body(Body::Stream(Box::new(Heard { stream: Some(stream), waits, rest: None })))
+                Answer::Body(Body::Stream(Box::new(LongAnswer { stream: Some(stream), waits, rest: None })))
             }
             Ok(body) | Err(Halt::Done(body)) => {
                 next.reply.sent = body.len();
@@ -130,7 +130,7 @@ impl Caller {
 }
 
 /// A long answer of the other request: the program waits until it has been sent.
-struct Heard {
+struct LongAnswer {
     /// `None`: it is over.
     stream: Option<Box<dyn BodyStream>>,
     waits: Option<(Caller, Request)>,
@@ -138,7 +138,7 @@ struct Heard {
     rest: Option<Rest>,
 }
 
-impl BodyStream for Heard {
+impl BodyStream for LongAnswer {
     fn poll_chunk(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Bytes, BodyError>>> {
         if let Some(stream) = &mut self.stream {
             let piece = ready!(stream.poll_chunk(context));

@@ -8,7 +8,7 @@ use crate::io::body::Body;
 use crate::log::{self, Severity};
 use crate::module::cgi;
 use crate::request::flow::Halt;
-use crate::request::{Found, Request};
+use crate::request::{FileEntry, Request};
 use crate::technique::framed;
 use hostler_config::directives::pool::Isolation;
 use hostler_perl_frames::{Phase, PhaseSet};
@@ -38,7 +38,7 @@ pub(super) async fn handle(request: &mut Request) -> Result<Body, Halt> {
 /// Whether the file's first line names perl, with switches that a running interpreter can obey. A file that can't be
 /// read is left to the kernel, which may still run it.
 fn is_perl(request: &Request) -> bool {
-    let Found::File(_, Ok(file)) = &request.resource.found else { return false };
+    let FileEntry::File(_, Ok(file)) = &request.resource.found else { return false };
     let Ok(start) = file.read(0, 128) else { return false };
     let line = start.split(|&byte| byte == b'\n').next().unwrap_or_default();
     let Some(command) = line.strip_prefix(b"#!") else { return false };

@@ -1,6 +1,6 @@
 //! What a request keeps for Perl from one phase to the next.
 
-use super::{Held, Late, Progress, Within};
+use super::{Late, Progress, WaitingWorker, Within};
 use crate::request::Request;
 use crate::request::slots::{Relation, State};
 
@@ -10,7 +10,7 @@ pub(super) struct Perl {
     /// What workers have done, or are still to do.
     pub(super) progress: Progress,
     /// The worker that waits for the request's next trip.
-    pub(super) held: Held,
+    pub(super) held: WaitingWorker,
     /// That worker has kept the request in whose place this one goes on.
     pub(super) is_instead: bool,
     /// The conversation with a worker that it is a part of.

@@ -13,7 +13,7 @@ use crate::module::{alias, include};
 use crate::request::{Request, settings};
 use crate::technique::begin::{self, Begin};
 use crate::technique::fast as fast_path;
-use crate::technique::gathered::{Gathered, Remains};
+use crate::technique::gathered::{AnswerPieces, Remains};
 use hostler_config::directives::pool::Isolation;
 use hostler_gateway::backend::OnAbandon;
 use hostler_gateway::backend::ring::Work;
@@ -181,7 +181,7 @@ pub(super) async fn converse(
     mut conversation: Conversation,
     stays: Stays,
 ) -> Result<Answer, Error> {
-    let (mut gathered, mut has_head) = (Gathered::default(), false);
+    let (mut gathered, mut has_head) = (AnswerPieces::default(), false);
     loop {
         let event = poll_fn(|context| match conversation.poll_event(request, context) {
             // What has come is passed on before more is waited for.
@@ -249,7 +249,7 @@ pub(super) fn leave(request: &mut Request, mut conversation: Conversation, then:
     }
 }
 
-fn finished(end: End, has_head: bool, gathered: Gathered) -> Answer {
+fn finished(end: End, has_head: bool, gathered: AnswerPieces) -> Answer {
     let length = gathered.length();
     match end {
         End::Done if !has_head => Answer::Ended(End::Done),
@@ -265,7 +265,7 @@ fn finished(end: End, has_head: bool, gathered: Gathered) -> Answer {
 fn stream(
     request: &mut Request,
     mut conversation: Conversation,
-    gathered: Gathered,
+    gathered: AnswerPieces,
     mut stays: Stays,
 ) -> Answer {
     if std::mem::take(&mut stays.asked) {

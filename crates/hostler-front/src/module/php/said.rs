@@ -7,7 +7,7 @@ use crate::log::{self, Severity};
 use crate::module::include;
 use crate::request::flow::{Continue, Halt};
 use crate::request::{Origin, Request};
-use crate::technique::dialect::{Answer, Asked, Dialect, LogNotes, Own};
+use crate::technique::dialect::{Answer, Dialect, LogNotes, Own, PendingAnswer};
 use crate::technique::pools::Engines;
 use crate::technique::reply::table;
 use bytes::Bytes;
@@ -15,14 +15,14 @@ use hostler_config::directives::php;
 use hostler_config::directives::pool::Isolation;
 use hostler_gateway::pool::{Figure, Figures, Measure};
 use hostler_gateway::{Error, Kind};
-use hostler_php_frames::{Cache, Found, FromPhp, ToPhp};
+use hostler_php_frames::{Cache, FromPhp, SubRequest, ToPhp};
 use hostler_php_technique::{ENGINE, PHP};
 use std::time::UNIX_EPOCH;
 
 /// The words of PHP's workers.
-pub(super) struct Said;
+pub(super) struct PhpDialect;
 
-impl Dialect for Said {
+impl Dialect for PhpDialect {
     fn meaning(&self, request: &Request, message: &Bytes) -> Result<Own, Error> {
         let said = FromPhp::decode(message);
         let said = said.map_err(|_| Error::because(Kind::WorkerViolation, "a message is malformed"))?;
@@ -35,8 +35,8 @@ impl Dialect for Said {
                 let (variables, notes) = (table(message, &variables), table(message, &notes));
                 Own::Logged(Box::new(LogNotes { variables, notes }))
             }
-            FromPhp::LookUp(target) => Own::Asked(look_up(request, target)),
-            FromPhp::Include(target) => Own::Asked(included(request, target)),
+            FromPhp::LookUp(target) => Own::PendingAnswer(look_up(request, target)),
+            FromPhp::Include(target) => Own::PendingAnswer(included(request, target)),
         })
     }
 }
@@ -104,13 +104,13 @@ fn absolute(request: &Request, target: &[u8]) -> Vec<u8> {
     [&request.target.uri[..end], target].concat()
 }
 
-fn look_up(request: &Request, target: &[u8]) -> Asked {
+fn look_up(request: &Request, target: &[u8]) -> PendingAnswer {
     let (parent, target) = (request.clone(), absolute(request, target));
     Box::pin(async move {
         let (sub, phases) = find(&parent, &target).await;
         let status = if phases.is_ok() { sub.reply.status } else { status_of(&phases) };
         let info = sub.resource.found.info();
-        let found = Found {
+        let found = SubRequest {
             status,
             the_request: &sub.client.line,
             method: &sub.target.method,
@@ -124,7 +124,7 @@ fn look_up(request: &Request, target: &[u8]) -> Asked {
             mtime: info.map_or(0, |info| u64::try_from(info.mtime).unwrap_or(0)),
             request_time: sub.client.received.duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs()),
         };
-        told(&ToPhp::Found(found))
+        told(&ToPhp::SubRequest(found))
     })
 }
 
@@ -157,7 +157,7 @@ fn status_of(phases: &Continue) -> u16 {
 }
 
 /// Another URL's answer, which goes into this one's.
-fn included(request: &Request, target: &[u8]) -> Asked {
+fn included(request: &Request, target: &[u8]) -> PendingAnswer {
     let (parent, target) = (request.clone(), absolute(request, target));
     Box::pin(async move {
         let (sub, phases) = find(&parent, &target).await;

@@ -9,7 +9,7 @@ use crate::values::table::Table;
 use crate::values::trailers::may_follow;
 use bytes::Bytes;
 use hostler_config::directives::proxy::{Via, reverse};
-use hostler_gateway::backend::http::Said;
+use hostler_gateway::backend::http::ServerAnswer;
 use hostler_http1::framing::is_hop_by_hop;
 use hostler_http1::head::HTTP_11;
 use hostler_http1::response::field;
@@ -24,7 +24,7 @@ pub(crate) fn is_of_connection(name: &[u8]) -> bool {
 const URLS: [&[u8]; 4] = [b"location", b"content-location", b"uri", b"destination"];
 
 /// Makes the head the request's answer.
-pub(super) fn apply(request: &mut Request, to: &Destination, said: &Said) {
+pub(super) fn apply(request: &mut Request, to: &Destination, said: &ServerAnswer) {
     request.reply.status = said.head.status;
     let reason = said.bytes.slice(said.head.reason.start as usize..said.head.reason.end as usize);
     request.reply.reason = (!reason.is_empty()).then_some(reason);
@@ -65,7 +65,7 @@ pub(super) fn apply(request: &mut Request, to: &Destination, said: &Said) {
 
 /// Tells the client an interim answer, but for 100 (Continue), which is about this server's own part of the way, and 101.
 /// `proxy-interim-response` may forbid it.
-pub(super) fn tell_early(request: &Request, said: &Said) {
+pub(super) fn tell_early(request: &Request, said: &ServerAnswer) {
     let is_suppressed = || {
         let how = request.env.find("proxy-interim-response");
         how.is_some_and(|how| how.eq_ignore_ascii_case(b"suppress"))
@@ -106,7 +106,7 @@ pub(super) fn map(request: &Request, member: &str, fields: &mut Table) {
     }
     let variable = |name: &str| request.env.find(name).map(|value| value.to_vec());
     let absolute = |path: &[u8]| variables::absolute_url(request, path);
-    let asked = reverse::Asked { variable: &variable, absolute: &absolute, member: Some(member) };
+    let asked = reverse::ReverseFacts { variable: &variable, absolute: &absolute, member: Some(member) };
     let mut mapped = Table::with_capacity(fields.len());
     for (name, value) in fields.iter() {
         let new = if URLS.iter().any(|url| name.eq_ignore_ascii_case(url)) {
@@ -122,7 +122,7 @@ pub(super) fn map(request: &Request, member: &str, fields: &mut Table) {
 }
 
 /// The head of an answer that changes the protocol: what it says of the connection stays, as it is this one's too.
-pub(super) fn apply_upgrade(request: &mut Request, to: &Destination, said: &Said) {
+pub(super) fn apply_upgrade(request: &mut Request, to: &Destination, said: &ServerAnswer) {
     apply(request, to, said);
     let upgrade = said.head.all(&said.bytes, "upgrade").next().map(Bytes::copy_from_slice);
     if let Some(upgrade) = upgrade {

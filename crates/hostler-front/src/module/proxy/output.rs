@@ -5,7 +5,7 @@ use super::upload::Upload;
 use crate::io::body::{BodyError, BodyStream};
 use crate::log::{self, Severity};
 use crate::request::Request;
-use crate::technique::gathered::Gathered;
+use crate::technique::gathered::AnswerPieces;
 use crate::values::table::Table;
 use bytes::Bytes;
 use hostler_gateway::backend::http::Event;
@@ -57,7 +57,7 @@ pub(super) struct Output {
     /// `None`: the answer is complete, or has broken off.
     pub(super) conversation: Option<Conversation>,
     /// What came before anybody took it.
-    pub(super) gathered: Gathered,
+    pub(super) gathered: AnswerPieces,
     /// What has come behind the body.
     pub(super) trailers: Option<Table>,
     /// For the log.

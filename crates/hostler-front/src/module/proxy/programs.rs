@@ -7,8 +7,8 @@
 use super::answer;
 use super::run::note_failure;
 use super::target::{Destination, split};
-use super::upload::Read;
-use super::{PREFIX, Proxied, mounted};
+use super::upload::BodySoFar;
+use super::{PREFIX, ProxyState, mounted};
 use crate::io::body::{Body, BodyError, BodyStream};
 use crate::log::{self, Severity};
 use crate::module::cgi::ClientBody;
@@ -17,7 +17,7 @@ use crate::module::socket::talk::NoAnswer;
 use crate::module::socket::worker::Worker;
 use crate::request::Request;
 use crate::request::flow::Halt;
-use crate::technique::container::{self, AsJk, Told};
+use crate::technique::container::{self, AsJk, ContainerRequest};
 use crate::technique::overridden::{overridden, replaced};
 use crate::technique::respond::fail;
 use crate::technique::sockets::Sockets;
@@ -41,7 +41,7 @@ pub(super) const LOG: &str = "proxy";
 pub(super) async fn answer(
     request: &mut Request,
     to: &Destination,
-    read: &mut Read,
+    read: &mut BodySoFar,
 ) -> Result<Body, NoAnswer> {
     let client = read.for_program(request);
     let body = attempt(request, to, client).await?;
@@ -132,7 +132,7 @@ impl BodyStream for BusyBody {
 
 /// `proxy-fcgi-pathinfo`: where the script's name ends, and what is behind it (`proxy_fcgi_canon`).
 fn path_info(request: &mut Request, path: &[u8]) -> Result<Vec<u8>, Halt> {
-    let how = request.slots.find::<Proxied>().and_then(|proxied| proxied.path_info.clone());
+    let how = request.slots.find::<ProxyState>().and_then(|proxied| proxied.path_info.clone());
     let Some(how) = how else { return Ok(path.to_vec()) };
     let is = |word: &str| how.eq_ignore_ascii_case(word.as_bytes());
     if is("full") {
@@ -250,7 +250,15 @@ async fn contain(
     let packet = packet(to.parameters.io_buffer.or(server.conf.proxy.io_buffer));
     let is_last = to.parameters.reuse == Some(false)
         || (mounted(request).is_some() && server.conf.jk.disables_reuse == Some(true));
-    let told = Told { path, server_name: None, attributes, packet, timeout: Some(timeout), as_jk, is_last };
+    let told = ContainerRequest {
+        path,
+        server_name: None,
+        attributes,
+        packet,
+        timeout: Some(timeout),
+        as_jk,
+        is_last,
+    };
     let answered = container::attempt(request, pool, told, LOG).await?;
     let body = answered.map_err(|error| {
         let status = error.status();

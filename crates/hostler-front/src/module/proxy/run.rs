@@ -9,7 +9,7 @@ use super::output::{Broken, Conversation, Output};
 use super::programs;
 use super::secure;
 use super::target::{self, Destination, Whose};
-use super::upload::{Read, Upload};
+use super::upload::{BodySoFar, Upload};
 use crate::io::body::Body;
 use crate::io::tunnel::Tunnel;
 use crate::log::{self, Severity};
@@ -17,12 +17,12 @@ use crate::memory::handlers;
 use crate::module::socket::talk;
 use crate::request::Request;
 use crate::request::flow::{Continue, Halt};
-use crate::technique::gathered::Gathered;
+use crate::technique::gathered::AnswerPieces;
 use crate::technique::overridden::overridden;
 use crate::technique::sockets;
 use crate::technique::websocket;
 use hostler_config::directives::proxy::BadHeader;
-use hostler_gateway::backend::http::{Event, RequestFacts, Said};
+use hostler_gateway::backend::http::{Event, RequestFacts, ServerAnswer};
 use hostler_gateway::upstream::Request as Outgoing;
 use hostler_gateway::upstream::{
     Connection, Exchange, Failure, FailureKind, NotConnected, Secure, Target, Upstream, Usage,
@@ -57,7 +57,7 @@ pub(super) async fn handle(request: &mut Request) -> Result<Body, Halt> {
     let aim = target::aim(request)?;
     let whose = target::whose(request, &aim)?;
     let mut balanced = Balanced::of(request, &aim, &whose);
-    let mut read = Read::default();
+    let mut read = BodySoFar::default();
     loop {
         let to = choose(request, &whose, &aim, &mut balanced).await?;
         if to.url.is_program() {
@@ -329,7 +329,7 @@ async fn converse(request: &mut Request, to: &Destination, mut conversation: Con
     if let Some(halt) = overridden(request) {
         return Ok(Err(halt));
     }
-    let (mut gathered, mut trailers) = (Gathered::default(), None);
+    let (mut gathered, mut trailers) = (AnswerPieces::default(), None);
     loop {
         let event = poll_fn(|context| match conversation.poll_event(context) {
             // What has come is passed on before more is waited for.
@@ -372,7 +372,7 @@ pub(super) fn note_failure(request: &Request, to: &Destination, status: u16) {
 }
 
 /// An answer that has broken off after some of it has come.
-fn cut(request: &Request, upstream: &Upstream, gathered: Gathered, broken: Broken) -> Body {
+fn cut(request: &Request, upstream: &Upstream, gathered: AnswerPieces, broken: Broken) -> Body {
     let why = match broken {
         Broken::Client(error) => error.to_string(),
         Broken::Server(failure) => format!("{}: {}", upstream.name(), failure.kind),
@@ -385,7 +385,7 @@ fn cut(request: &Request, upstream: &Upstream, gathered: Gathered, broken: Broke
 fn upgraded(
     request: &mut Request,
     to: &Destination,
-    said: &Said,
+    said: &ServerAnswer,
     conversation: Conversation,
 ) -> Result<Body, Halt> {
     let Conversation { exchange, usage, upstream, key, .. } = conversation;

@@ -1,6 +1,6 @@
 //! Which URL a request has at another server (`proxy_http_canon`), and which server that is.
 
-use super::{PREFIX, Proxied, mounted};
+use super::{PREFIX, ProxyState, mounted};
 use crate::log::{self, Severity};
 use crate::request::flow::Halt;
 use crate::request::{Request, settings};
@@ -56,7 +56,7 @@ fn refused(request: &Request, status: u16, why: &str) -> Halt {
 
 /// The request's URL there, as it is sent.
 pub(super) fn aim(request: &Request) -> Result<Aim, Halt> {
-    let proxied = request.slots.find::<Proxied>().cloned().unwrap_or_default();
+    let proxied = request.slots.find::<ProxyState>().cloned().unwrap_or_default();
     let whole = request
         .resource
         .filename
@@ -127,7 +127,7 @@ pub(super) fn whose(request: &Request, aim: &Aim) -> Result<Whose, Halt> {
             fails_on: Default::default(),
         },
         None => {
-            let said = request.slots.find::<Proxied>().and_then(|proxied| proxied.parameters.clone());
+            let said = request.slots.find::<ProxyState>().and_then(|proxied| proxied.parameters.clone());
             let settings = UpstreamSettings { reuse: false, ..UpstreamSettings::default() };
             Destination {
                 upstream: Upstream::new(&aim.url.base(), target(&aim.url), settings),

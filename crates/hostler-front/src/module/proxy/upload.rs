@@ -156,12 +156,12 @@ impl Upload {
 
 /// What has been read of the request's body for a server that could not be connected to.
 #[derive(Default)]
-pub(super) struct Read {
+pub(super) struct BodySoFar {
     pub(super) upload: Option<Upload>,
     client: Option<ClientBody>,
 }
 
-impl Read {
+impl BodySoFar {
     /// The body for a server that speaks HTTP.
     pub(super) async fn for_server(&mut self, request: &mut Request) -> Result<Upload, BodyError> {
         if let Some(upload) = self.upload.take() {

@@ -5,7 +5,7 @@ use super::view::View;
 use crate::hook::walk;
 use crate::limits::budget;
 use crate::request::flow::{Continue, Halt};
-use crate::request::{Found, Request};
+use crate::request::{FileEntry, Request};
 use hostler_expr::{Answer, FileTest, Question};
 use hostler_rewrite::{Ahead, Host, LookupResult, Need, Variable, escape};
 use std::borrow::Cow;
@@ -118,7 +118,7 @@ fn looked_up(how: Ahead, sub: &Request, phase: &Continue) -> LookupResult {
     LookupResult {
         status,
         filename: sub.resource.filename.clone(),
-        exists: !matches!(sub.resource.found, Found::Nothing),
+        exists: !matches!(sub.resource.found, FileEntry::Nothing),
     }
 }
 

@@ -11,7 +11,7 @@ use crate::io::tunnel::Tunnel;
 use crate::log;
 use crate::request::flow::Halt;
 use crate::request::{Request, settings, variables};
-use crate::technique::container::{self, AsJk, Told, certificate};
+use crate::technique::container::{self, AsJk, ContainerRequest, certificate};
 use crate::technique::reply::withdraw_connection;
 use crate::technique::respond::fail;
 use crate::technique::sockets;
@@ -20,7 +20,7 @@ use bytes::Bytes;
 use hostler_ajp::{Attribute, Head, USUAL};
 use hostler_config::directives::alias::escape_path;
 use hostler_gateway::backend::ajp::Pool;
-use hostler_gateway::backend::http::{Event, RequestFacts, Said, Sending};
+use hostler_gateway::backend::http::{Event, RequestFacts, Sending, ServerAnswer};
 use hostler_gateway::upstream::{self, Connection, Exchange, Upstream, Usage};
 use hostler_gateway::{Error, Kind};
 use hostler_http1::answer::Limits;
@@ -104,7 +104,7 @@ async fn begin(
 ) -> Result<Conversation, Error> {
     let usage = machine.upgraded.enter().await;
     let usage = usage.map_err(|why| Error::because(Kind::QueueFull, why.to_string()))?;
-    let told = Told {
+    let told = ContainerRequest {
         path: b"/",
         server_name: Some(machine.host.as_bytes()),
         attributes: vec![Attribute::Named(ASK, b"1")],
@@ -272,7 +272,7 @@ async fn answer(request: &mut Request, mut conversation: Conversation) -> Result
 }
 
 /// Makes the head the request's answer.
-fn apply(request: &mut Request, said: &Said) {
+fn apply(request: &mut Request, said: &ServerAnswer) {
     request.reply.status = said.head.status;
     for (name, value) in &said.head.fields {
         let piece =

@@ -123,7 +123,7 @@ pub(crate) async fn attempt<P: Variables>(
 
 async fn converse<P: Variables>(
     request: &mut Request,
-    (mut program, again): Begun<P>,
+    (mut program, again): Start<P>,
     (module, status): (&'static str, fn(&Error) -> u16),
     redirects: Redirects,
 ) -> Result<Body, NoAnswer> {
@@ -169,13 +169,13 @@ impl<P: Variables> Again<P> {
 }
 
 /// What [`begin`] has come to.
-type Begun<P> = (Conversation<P>, Option<Again<P>>);
+type Start<P> = (Conversation<P>, Option<Again<P>>);
 
 async fn begin<P: Variables>(
     request: &mut Request,
     ask: Ask,
     client: &mut Option<ClientBody>,
-) -> Result<Begun<P>, Error> {
+) -> Result<Start<P>, Error> {
     let Ask { target, mut environment, keep, role, file, timeout, module, .. } = ask;
     // Only who answers is given the body.
     if role != Role::Authorizer && !request.target.body.is_empty() {

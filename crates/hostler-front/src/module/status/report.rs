@@ -6,7 +6,7 @@
 use super::members;
 use crate::request::counters;
 use crate::request::thread::SharedState;
-use crate::site::hub::Told;
+use crate::site::hub::MasterMessage;
 use crate::technique::pools::Engines;
 use crate::technique::sockets::Sockets;
 use hostler_gateway::Kind;
@@ -29,7 +29,7 @@ const PAUSE: Duration = Duration::from_millis(200);
 const LONGEST: usize = 500;
 
 /// Answers everybody who asks, one after the other, until this front drains: a newer one answers then.
-pub(crate) async fn answer_all(shared: Arc<SharedState>, told: Told) {
+pub(crate) async fn answer_all(shared: Arc<SharedState>, told: MasterMessage) {
     shared.generation.store(told.generation, Ordering::Relaxed);
     let Ok(listener) = listener(told.socket) else { return };
     let mut drain = shared.drain.clone();

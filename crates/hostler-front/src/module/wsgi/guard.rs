@@ -4,7 +4,7 @@
 //! They run in workers of the site's, which are in no process group, as under mod_wsgi; each question is a trip of its own.
 //! What can't be asked is a 500: nobody has let anybody through.
 
-use super::told::Led;
+use super::told::MatchedRules;
 use super::{facts_of, told};
 use crate::hook::phases::Phase;
 use crate::hook::registry::{AboutUser, Effect, Hook, Later, Module, OfUser, Run};
@@ -19,7 +19,7 @@ use bytes::Bytes;
 use hostler_gateway::backend::OnAbandon;
 use hostler_gateway::backend::ring::Work;
 use hostler_gateway::{Error, Kind};
-use hostler_python_frames::guard::{Asked, Question, Said};
+use hostler_python_frames::guard::{GuardQuestion, GuardReply, Question};
 use hostler_python_technique::groups::Group;
 use hostler_python_technique::{DIR, ENGINE, Guard, LOG};
 use hostler_wire::codec::Encoder;
@@ -52,8 +52,8 @@ async fn access(request: &mut Request) -> Outcome {
     let peer = &request.client.peer;
     let host = peer.names.client().map_or_else(|| peer.remote.ip().to_string(), str::to_owned);
     match ask(request, guard, Question::Access { host: host.as_bytes() }).await? {
-        Said::Yes => Ok(Flow::Ok),
-        Said::Nothing => Ok(Flow::Declined),
+        GuardReply::Yes => Ok(Flow::Ok),
+        GuardReply::Nothing => Ok(Flow::Declined),
         _ => {
             let name = String::from_utf8_lossy(&request.resource.filename);
             let why = format!("Client denied by server configuration: '{name}'.");
@@ -87,12 +87,12 @@ fn knows<'a>(
         };
         let said = ask(request, guard, question).await?;
         Ok(match (about, said) {
-            (AboutUser::Password(_), Said::Yes) => OfUser::Right(None),
-            (AboutUser::Password(_), Said::User(name)) => OfUser::Right(Some(name.into())),
-            (AboutUser::Password(_), Said::No) => OfUser::Wrong,
-            (AboutUser::Password(_) | AboutUser::Digest(_), Said::Nothing) => OfUser::Unknown,
-            (AboutUser::Digest(_), Said::Digest(digest)) => OfUser::Digest(digest.into()),
-            (AboutUser::Groups, Said::Groups(groups)) => {
+            (AboutUser::Password(_), GuardReply::Yes) => OfUser::Right(None),
+            (AboutUser::Password(_), GuardReply::User(name)) => OfUser::Right(Some(name.into())),
+            (AboutUser::Password(_), GuardReply::No) => OfUser::Wrong,
+            (AboutUser::Password(_) | AboutUser::Digest(_), GuardReply::Nothing) => OfUser::Unknown,
+            (AboutUser::Digest(_), GuardReply::Digest(digest)) => OfUser::Digest(digest.into()),
+            (AboutUser::Groups, GuardReply::Groups(groups)) => {
                 OfUser::Groups(groups.into_iter().map(Bytes::from).collect())
             }
             _ => OfUser::Failed,
@@ -100,14 +100,14 @@ fn knows<'a>(
     })
 }
 
-async fn ask(request: &mut Request, guard: &Guard, question: Question<'_>) -> Result<Said, Halt> {
-    let asked = Asked { script: guard.script.as_bytes(), question };
+async fn ask(request: &mut Request, guard: &Guard, question: Question<'_>) -> Result<GuardReply, Halt> {
+    let asked = GuardQuestion { script: guard.script.as_bytes(), question };
     let group = facts_of(request, |facts| Group::of_guard(guard, facts));
     trip(request, &group, &asked).await.map_err(|error| fail(request, LOG, &error))
 }
 
-async fn trip(request: &Request, group: &Group, asked: &Asked<'_>) -> Result<Said, Error> {
-    let directory = told::known(request, Led::default());
+async fn trip(request: &Request, group: &Group, asked: &GuardQuestion<'_>) -> Result<GuardReply, Error> {
+    let directory = told::known(request, MatchedRules::default());
     let mut own = Vec::new();
     asked.encode(&mut Encoder(&mut own));
     // It is asked about the request, and reads nothing of its body.
@@ -132,7 +132,7 @@ async fn trip(request: &Request, group: &Group, asked: &Asked<'_>) -> Result<Sai
     answer(request, Conversation::new(exchange, None, &ENGINE, None)).await
 }
 
-async fn answer(request: &Request, mut conversation: Conversation) -> Result<Said, Error> {
+async fn answer(request: &Request, mut conversation: Conversation) -> Result<GuardReply, Error> {
     let lied = |why: &str| Error::because(Kind::WorkerViolation, why);
     let mut body = Vec::new();
     loop {
@@ -143,7 +143,7 @@ async fn answer(request: &Request, mut conversation: Conversation) -> Result<Sai
             Event::Body(piece) => body.extend_from_slice(&piece),
             Event::Finished(End::Done) => {
                 conversation.part(request);
-                return Said::decode(&body).map_err(|_| lied("it has not said what it was asked"));
+                return GuardReply::decode(&body).map_err(|_| lied("it has not said what it was asked"));
             }
             Event::Finished(_) | Event::Head(_) | Event::Logged(_) => {
                 return Err(lied("it has not said what it was asked"));

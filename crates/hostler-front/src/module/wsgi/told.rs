@@ -28,7 +28,7 @@ struct EncodedSettings {
 
 /// What has led to the application, beside the request's file, each by its place in its list.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub(super) struct Led {
+pub(super) struct MatchedRules {
     /// `WSGIScriptAlias`
     pub(super) alias: Option<usize>,
     /// `WSGIHandlerScript`
@@ -36,14 +36,14 @@ pub(super) struct Led {
 }
 
 /// A configuration, its virtual host, what has led to the application, and whether output filters look at bodies.
-type Key = (usize, u32, Led, bool);
+type Key = (usize, u32, MatchedRules, bool);
 
 thread_local! {
     static KNOWN: RefCell<HashMap<Key, EncodedSettings, foldhash::fast::RandomState>> = RefCell::default();
 }
 
 /// The configuration of a request, encoded once.
-pub(super) fn known(request: &Request, led: Led) -> (u32, Arc<[u8]>) {
+pub(super) fn known(request: &Request, led: MatchedRules) -> (u32, Arc<[u8]>) {
     static NEXT: AtomicU32 = AtomicU32::new(1);
     let is_filtered = crate::hook::filter::are_any(request);
     let key = (Arc::as_ptr(&request.resource.dir) as usize, request.server.id, led, is_filtered);
@@ -64,7 +64,7 @@ pub(super) fn known(request: &Request, led: Led) -> (u32, Arc<[u8]>) {
     })
 }
 
-fn define(request: &Request, led: Led, is_filtered: bool, id: u32) -> Vec<u8> {
+fn define(request: &Request, led: MatchedRules, is_filtered: bool, id: u32) -> Vec<u8> {
     let aliases = &request.server.conf.part(&SERVER).aliases;
     let dir = request.resource.dir.part(&DIR);
     let handler = led.handler.and_then(|at| dir.handler_scripts.get(at));

@@ -15,7 +15,11 @@ pub(super) enum Waiter {
     Walk(oneshot::Sender<(WalkResult, Option<OwnedFd>)>),
     List(oneshot::Sender<Result<Vec<Entry>, i32>>),
     /// The last: as long as the program runs, it is counted.
-    Run(Option<oneshot::Sender<Result<Begun, RunError>>>, Option<oneshot::Sender<Exit>>, Option<Permit>),
+    Run(
+        Option<oneshot::Sender<Result<StartedProgram, RunError>>>,
+        Option<oneshot::Sender<Exit>>,
+        Option<Permit>,
+    ),
     Parents(oneshot::Sender<Vec<String>>),
     /// As [`Self::Run`], for a program that listens.
     Listen(
@@ -29,7 +33,7 @@ pub(super) enum Waiter {
 }
 
 /// A program's process id, and whether it ran already.
-pub(super) type Begun = (u32, bool);
+pub(super) type StartedProgram = (u32, bool);
 
 /// A program's process id, and the path of its socket.
 pub(super) type Listening = (u32, Vec<u8>);

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 /// What the request's own facts do not tell.
 #[derive(Debug, Default)]
-pub(crate) struct Told<'a> {
+pub(crate) struct ContainerRequest<'a> {
     /// The target's path, encoded, without the query.
     pub(crate) path: &'a [u8],
     /// What the container is to take for the server's name; `None`: what the client has used.
@@ -56,7 +56,7 @@ const NOT_SENT: [&[u8]; 9] = [
 ///
 /// # Errors
 /// [`TooLong`]: its fields don't fit into a packet.
-pub(crate) fn encode(request: &Request, told: &Told<'_>) -> Result<(Bytes, Ask), TooLong> {
+pub(crate) fn encode(request: &Request, told: &ContainerRequest<'_>) -> Result<(Bytes, Ask), TooLong> {
     let has_body = has_body(request);
     let announced = announced(request, has_body);
     let named: Vec<&[u8]> = request

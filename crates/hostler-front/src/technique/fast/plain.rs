@@ -1,6 +1,6 @@
 //! Plain answers: written as they are, without the slow path's tables.
 
-use super::remembered::Remembered;
+use super::remembered::UrlRoute;
 use crate::request::settings;
 use crate::values::table::Table;
 use crate::values::text;
@@ -28,7 +28,7 @@ fn is_special(name: &[u8]) -> bool {
 /// Writes all but what is about the connection; `None`: the head is not plain.
 pub(super) fn write_head(
     out: &mut Vec<u8>,
-    remembered: &Remembered,
+    remembered: &UrlRoute,
     head: &ReplyHead<'_>,
     received: SystemTime,
     length: usize,

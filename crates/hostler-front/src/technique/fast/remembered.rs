@@ -26,7 +26,7 @@ pub(crate) struct Task {
 }
 
 /// What every request for a URL comes to before its handler.
-pub(super) struct Remembered {
+pub(super) struct UrlRoute {
     /// As the phases left it, without what is one client's alone.
     pub(super) request: Request,
     pub(super) task: Task,
@@ -62,7 +62,7 @@ pub(crate) fn remember(request: &Request, task: Task, way: Rc<dyn Way>) {
     let size = urls::size(request);
     urls::remember(
         request,
-        How::Worker(Rc::new(Remembered { task, request: kept, way, is_plain, facts })),
+        How::Worker(Rc::new(UrlRoute { task, request: kept, way, is_plain, facts })),
         size,
     );
 }

@@ -18,7 +18,7 @@ const MOST: usize = 512;
 
 /// A name's addresses.
 #[derive(Clone)]
-struct Known {
+struct Addresses {
     /// When they were found.
     since: Instant,
     /// The number of the question that asked for them last.
@@ -30,7 +30,7 @@ struct Known {
 #[derive(Default)]
 struct OfSite {
     questions: u64,
-    known: HashMap<Box<str>, Known>,
+    known: HashMap<Box<str>, Addresses>,
 }
 
 impl OfSite {
@@ -47,7 +47,7 @@ impl OfSite {
             self.make_room();
         }
         self.questions += 1;
-        let known = Known { since: Instant::now(), asked: self.questions, addresses };
+        let known = Addresses { since: Instant::now(), asked: self.questions, addresses };
         self.known.insert(host.into(), known);
     }
 

@@ -1,7 +1,7 @@
 //! HTTP/1.1 over the pools of workers: for programs that are started and counted here, and serve one request of a
 //! connection at a time. (Servers that are there already have [`crate::upstream`].)
 
-use super::{Answer, Event as Told, Malformed, RequestFacts, Said, Sending};
+use super::{Answer, Event as Told, Malformed, RequestFacts, Sending, ServerAnswer};
 use crate::backend::stream::{self, CantSay, CutOff, Event, EventOf, Protocol};
 use bytes::{Bytes, BytesMut};
 use hostler_http1::answer::Limits;
@@ -37,7 +37,7 @@ impl Protocol for Http {
 
     type Ask = Ask;
     type Answer = Talk;
-    type Head = Said;
+    type Head = ServerAnswer;
 
     fn answer(ask: &Ask) -> Talk {
         let asked = RequestFacts { upgrades: false, ..ask.asked };

@@ -41,19 +41,19 @@ const UNCOUNTED: usize = 32 << 10;
 /// Bytes of what a pool's workers have said that are still kept, in messages, pieces of answers and what was made of
 /// them.
 #[derive(Debug, Default)]
-pub(crate) struct Kept(AtomicUsize);
+pub(crate) struct BytesInUse(AtomicUsize);
 
 /// A part of it.
 #[derive(Debug)]
 struct CountedPart {
-    kept: Arc<Kept>,
+    kept: Arc<BytesInUse>,
     bytes: Vec<u8>,
 }
 
 impl CountedPart {
     /// # Errors
     /// [`Violation::TooMuch`].
-    fn of(bytes: Vec<u8>, kept: &Arc<Kept>) -> Result<Self, Violation> {
+    fn of(bytes: Vec<u8>, kept: &Arc<BytesInUse>) -> Result<Self, Violation> {
         let before = kept.0.fetch_add(bytes.capacity(), Relaxed);
         let counted = Self { kept: kept.clone(), bytes };
         if before + counted.bytes.capacity() > MOST_KEPT { Err(Violation::TooMuch) } else { Ok(counted) }
@@ -91,7 +91,7 @@ impl Cutter {
     pub(crate) fn next(
         &mut self,
         channel: &mut Channel,
-        kept: &Arc<Kept>,
+        kept: &Arc<BytesInUse>,
     ) -> Result<Option<Frame>, Violation> {
         loop {
             if let Some(frame) = self.cut()? {
@@ -104,7 +104,7 @@ impl Cutter {
     }
 
     /// Reads on; whether there was anything.
-    fn fill(&mut self, channel: &mut Channel, kept: &Arc<Kept>) -> Result<bool, Violation> {
+    fn fill(&mut self, channel: &mut Channel, kept: &Arc<BytesInUse>) -> Result<bool, Violation> {
         let read = channel.read(&mut self.partial, PIECE).map_err(|_| Violation::Memory)?;
         if read == 0 {
             return Ok(false);

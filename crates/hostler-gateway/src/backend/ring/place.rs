@@ -1,7 +1,7 @@
 //! A request's channel of a worker's memory, with what there was no room for yet and what has come.
 
-use super::{Common, Cutter, Kept, Ring, Unsent, Violation, Work};
-use crate::backend::{Left, Place};
+use super::{BytesInUse, Common, Cutter, Ring, Unsent, Violation, Work};
+use crate::backend::{AbandonedState, Place};
 use hostler_ring::front;
 use hostler_wire::work::{FromWorker, HEAD};
 use std::sync::Arc;
@@ -47,7 +47,7 @@ impl Channel {
     }
 
     /// Whether the request has ended, and whether its worker exits.
-    fn ended(&mut self, kept: &Arc<Kept>) -> Result<Option<bool>, Violation> {
+    fn ended(&mut self, kept: &Arc<BytesInUse>) -> Result<Option<bool>, Violation> {
         // Asked before reading: what it said before it let the channel go is there.
         let free = self.channel.is_free();
         if self.told {
@@ -84,11 +84,11 @@ impl Place<Ring> for Channel {
         self.tell();
     }
 
-    fn look(&mut self, common: &Common) -> Left {
+    fn look(&mut self, common: &Common) -> AbandonedState {
         match self.ended(&common.kept) {
-            Ok(None) => Left::Runs,
-            Ok(Some(exits)) => Left::Ended { exits },
-            Err(_) => Left::Broken,
+            Ok(None) => AbandonedState::Runs,
+            Ok(Some(exits)) => AbandonedState::Ended { exits },
+            Err(_) => AbandonedState::Broken,
         }
     }
 }

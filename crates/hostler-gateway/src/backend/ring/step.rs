@@ -1,7 +1,7 @@
 //! One look at what a worker has said.
 
 use super::thread::Entry;
-use super::{Cutter, Frame, Kept, Unsent, Violation};
+use super::{BytesInUse, Cutter, Frame, Unsent, Violation};
 use std::sync::Arc;
 use std::task::Context;
 use std::time::Instant;
@@ -26,7 +26,7 @@ pub(super) enum Failure {
 
 pub(super) fn step(
     entry: &mut Entry,
-    (cutter, kept): (&mut Cutter, &Arc<Kept>),
+    (cutter, kept): (&mut Cutter, &Arc<BytesInUse>),
     unsent: &mut Unsent,
     answers: usize,
     context: &mut Context<'_>,

@@ -1,7 +1,7 @@
 //! One request's conversation over a connection, on the thread where it began.
 
 use super::connection::Connection;
-use super::place::Taken;
+use super::place::OpenSeat;
 use super::{CutOff, Event, EventOf, Pool, Protocol, Streams, Work};
 use crate::backend::timer::Timer;
 use crate::backend::turn::Turn;
@@ -102,7 +102,7 @@ impl<P: Protocol> Exchange<P> {
             begun.pool.finished(begun.worker.id, begun.index, exits);
             return Ok(Err(begun.work.clone()));
         }
-        let Taken { socket, unsent, answer, pending, whole, .. } = taken;
+        let OpenSeat { socket, unsent, answer, pending, whole, .. } = taken;
         let socket = socket.ok_or_else(|| Error::new(Kind::System))?;
         let connection = match Connection::new(socket, unsent) {
             Ok(connection) => connection,
@@ -229,11 +229,11 @@ impl<P: Protocol> Exchange<P> {
     }
 
     /// The connection, without its place in the event loop.
-    fn taken(&mut self) -> Option<Taken<P>> {
+    fn taken(&mut self) -> Option<OpenSeat<P>> {
         let Open { connection, answer, pending, whole, .. } = self.open.take()?;
         let (socket, unsent) = connection.into_parts();
         let seat = self.begun.worker.seat.clone();
-        Some(Taken { seat, socket, unsent, answer, pending, untouched: false, whole })
+        Some(OpenSeat { seat, socket, unsent, answer, pending, untouched: false, whole })
     }
 }
 

@@ -4,7 +4,7 @@ use super::connection::Unsent;
 use super::seat::Seat;
 use super::socket::Socket;
 use super::{Nothing, Protocol, Streams, Work};
-use crate::backend::{Left, Place};
+use crate::backend::{AbandonedState, Place};
 use bytes::{Bytes, BytesMut};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, recv};
@@ -16,7 +16,7 @@ const LOOKED_AT: usize = 512 << 10;
 const PIECE: usize = 32 << 10;
 
 /// The connection, taken out of its seat.
-pub struct Taken<P: Protocol> {
+pub struct OpenSeat<P: Protocol> {
     pub(super) seat: Arc<Seat>,
     /// `None`: it is closed.
     pub(super) socket: Option<Socket>,
@@ -30,7 +30,7 @@ pub struct Taken<P: Protocol> {
     pub(super) whole: bool,
 }
 
-impl<P: Protocol> Taken<P> {
+impl<P: Protocol> OpenSeat<P> {
     pub(super) fn begin(seat: &Arc<Seat>, work: &Work<P::Ask>) -> Self {
         Self {
             socket: seat.take(),
@@ -97,7 +97,7 @@ impl<P: Protocol> Taken<P> {
     }
 }
 
-impl<P: Protocol> Place<Streams<P>> for Taken<P> {
+impl<P: Protocol> Place<Streams<P>> for OpenSeat<P> {
     fn take_back(&mut self) -> bool {
         if self.untouched && self.socket.is_some() {
             self.give_back();
@@ -118,14 +118,14 @@ impl<P: Protocol> Place<Streams<P>> for Taken<P> {
         }
     }
 
-    fn look(&mut self, _: &Nothing) -> Left {
+    fn look(&mut self, _: &Nothing) -> AbandonedState {
         let broken = match &self.socket {
             Some(socket) => self.unsent.flush(socket).is_err(),
             None => true,
         };
         if broken || self.pass_over() {
-            return Left::Ended { exits: self.give_back() };
+            return AbandonedState::Ended { exits: self.give_back() };
         }
-        Left::Runs
+        AbandonedState::Runs
     }
 }

@@ -4,7 +4,7 @@
 use super::parent::Host;
 use crate::backend::ring::Pool;
 use crate::pool::WorkerId;
-use crate::supervisor::lines::{Lines, Taken};
+use crate::supervisor::lines::{LineResult, Lines};
 use hostler_sys::pipe::Pipe;
 use std::cell::Cell;
 use std::collections::HashMap;
@@ -87,7 +87,7 @@ impl Outlets {
         let taken = outlet.lines.take_now();
         outlet.lines.rest();
         // One that a process which it has left behind keeps full is of no use to another.
-        if taken == Taken::Nothing && outlet.writer.is_some() && self.free.len() < KEPT {
+        if taken == LineResult::Nothing && outlet.writer.is_some() && self.free.len() < KEPT {
             self.free.push(outlet);
         }
     }
@@ -113,10 +113,10 @@ mod tests {
     use super::*;
     use std::cell::RefCell;
 
-    type Said = Rc<RefCell<Vec<(WorkerId, Vec<u8>)>>>;
+    type LineBuffer = Rc<RefCell<Vec<(WorkerId, Vec<u8>)>>>;
 
-    fn outlets() -> (Outlets, Said) {
-        let said = Said::default();
+    fn outlets() -> (Outlets, LineBuffer) {
+        let said = LineBuffer::default();
         let heard = said.clone();
         (Outlets::new(move |worker, line| heard.borrow_mut().push((worker, line.to_vec()))), said)
     }

@@ -52,7 +52,7 @@ struct Each<H> {
 }
 
 /// A program, and how many requests it has left; 0: any number.
-type Kept = (Rc<Program>, u32);
+type ProgramLease = (Rc<Program>, u32);
 
 /// What happens to connections and programs.
 enum Event {
@@ -90,7 +90,7 @@ struct Programs<P: Protocol, H> {
     first: Option<(Rc<Program>, OwnedFd)>,
     places: HashMap<WorkerId, Place>,
     /// Programs that run and have no connection.
-    free: Vec<Kept>,
+    free: Vec<ProgramLease>,
     events: (UnboundedSender<Event>, UnboundedReceiver<Event>),
     closed: (UnboundedSender<ClosedError>, UnboundedReceiver<ClosedError>),
 }

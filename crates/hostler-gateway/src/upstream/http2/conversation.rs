@@ -2,7 +2,7 @@
 
 use super::head::{said, trailers};
 use super::{FIELDS, Seat};
-use crate::backend::http::{Event, Malformed, Said, Sending};
+use crate::backend::http::{Event, Malformed, Sending, ServerAnswer};
 use crate::backend::timer::Timer;
 use crate::upstream::exchange::{Failure, FailureKind, Request};
 use bytes::{Buf as _, Bytes};
@@ -197,12 +197,12 @@ impl Conversation {
         self.said(status, fields).map(Event::Interim)
     }
 
-    fn said(&self, status: u16, fields: &http::HeaderMap) -> Result<Said, Failure> {
+    fn said(&self, status: u16, fields: &http::HeaderMap) -> Result<ServerAnswer, Failure> {
         let bytes = said(status, fields);
         let head = answer::parse(&bytes, &self.limits).map_err(|error| malformed(error.into()))?;
         // What is put together here has its end.
         let head = head.ok_or_else(|| malformed(Malformed::Interim))?;
-        Ok(Said { head, bytes })
+        Ok(ServerAnswer { head, bytes })
     }
 
     /// A request that the server has refused (RFC 9113 §8.7), or that came after its farewell, it has not seen.

@@ -41,7 +41,7 @@ impl Model {
         })
     }
 
-    fn find(self, of: Workers) -> Found {
+    fn find(self, of: Workers) -> BestWorkers {
         find(of, &plan(), 2.0, &mut |workers, plan| self.load(workers, plan)).unwrap()
     }
 }

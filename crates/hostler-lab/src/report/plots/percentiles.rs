@@ -14,11 +14,11 @@ use hdrhistogram::Histogram;
 const PARTS: [f64; 10] = [0.0, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.995, 0.999, 0.9999];
 
 /// A cell with its histogram.
-type Known<'f, 'r> = (&'f Figures<'r>, Histogram<u64>);
+type CellHistogram<'f, 'r> = (&'f Figures<'r>, Histogram<u64>);
 
 /// One for each case, or, where techniques are compared, one of all.
 pub(in crate::report) fn plots(run: &Run, cells: &[Figures<'_>]) -> Vec<Plot> {
-    let known: Vec<Known<'_, '_>> =
+    let known: Vec<CellHistogram<'_, '_>> =
         cells.iter().filter_map(|cell| Some((cell, histogram::merged(&cell.cell.samples)?))).collect();
     if known.is_empty() {
         return Vec::new();
@@ -27,7 +27,7 @@ pub(in crate::report) fn plots(run: &Run, cells: &[Figures<'_>]) -> Vec<Plot> {
         return vec![plot(run, "Response times by percentile", &known.iter().collect::<Vec<_>>(), false)];
     }
     let of_case = |number: usize| {
-        let of_case: Vec<&Known<'_, '_>> =
+        let of_case: Vec<&CellHistogram<'_, '_>> =
             known.iter().filter(|(cell, _)| cell.case_number == number).collect();
         let first = of_case.first()?;
         Some(plot(run, &first.0.case.title, &of_case, true))
@@ -39,7 +39,7 @@ pub(in crate::report) fn plots(run: &Run, cells: &[Figures<'_>]) -> Vec<Plot> {
     plots
 }
 
-fn plot(run: &Run, title: &str, cells: &[&Known<'_, '_>], half: bool) -> Plot {
+fn plot(run: &Run, title: &str, cells: &[&CellHistogram<'_, '_>], half: bool) -> Plot {
     let name = |cell: &Figures<'_>| if half { cell.server.to_owned() } else { cell.name(run) };
     let series = cells.iter().map(|(cell, histogram)| series(&name(cell), histogram, look(run, cell)));
     let mut table = Table::new("", "within");

@@ -25,7 +25,7 @@ fn all(bytes: &[u8], step: usize) -> Result<Vec<String>, Malformed> {
             piece = &piece[used..];
             match said {
                 None => {}
-                Some(Said::Body(piece)) => whole.extend_from_slice(piece),
+                Some(WorkerFrame::Body(piece)) => whole.extend_from_slice(piece),
                 Some(said) => told.push(format!("{said:?}")),
             }
         }
@@ -79,7 +79,7 @@ fn a_connection_stays_only_if_that_is_said() {
     for (last, stays) in [(1, true), (0, false)] {
         let mut answer = Answer::default();
         let bytes = frame(b'E', &[last]);
-        assert_eq!(answer.next(&bytes), Ok((bytes.len(), Some(Said::End { stays }))));
+        assert_eq!(answer.next(&bytes), Ok((bytes.len(), Some(WorkerFrame::End { stays }))));
         assert_eq!((answer.is_ended(), answer.is_over()), (true, stays));
     }
 }
