@@ -9,7 +9,7 @@ use crate::report::Report;
 use crate::stage::{Stage, present};
 use anyhow::{Context, Result, ensure};
 use hostler_lab::application;
-use hostler_lab::contestant::{Held, Running};
+use hostler_lab::contestant::{ProcessMemory, Running};
 use hostler_lab::method::statistics::median;
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -67,7 +67,7 @@ fn ask(server: &Running) -> Result<()> {
 }
 
 /// The largest of the server's processes that is not the server's own.
-fn virtual_machine(server: &Running) -> Option<Held> {
+fn virtual_machine(server: &Running) -> Option<ProcessMemory> {
     let own = ["hostler-front", "hostler-master", "hostler-site", "hostler"];
     let others = server.held().into_iter().filter(|held| !own.contains(&held.name.as_str()));
     others.max_by_key(|held| held.private)

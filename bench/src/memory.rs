@@ -7,7 +7,7 @@ use crate::figures::Figure;
 use crate::report::Report;
 use crate::stage::{Stage, present, title};
 use anyhow::Result;
-use hostler_lab::contestant::{Held, Running};
+use hostler_lab::contestant::{ProcessMemory, Running};
 
 const WORKERS: u32 = 4;
 
@@ -106,14 +106,15 @@ fn pool() -> String {
 }
 
 /// Processes of the same name as their parent: forked, and no other program since.
-fn workers(server: &Running) -> Vec<Held> {
+fn workers(server: &Running) -> Vec<ProcessMemory> {
     let all = server.held();
-    let forked =
-        |held: &&Held| all.iter().any(|parent| parent.pid == held.parent && parent.name == held.name);
+    let forked = |held: &&ProcessMemory| {
+        all.iter().any(|parent| parent.pid == held.parent && parent.name == held.name)
+    };
     all.iter().filter(forked).cloned().collect()
 }
 
-fn row(what: String, workers: &[Held], all: &[Held]) -> Vec<String> {
+fn row(what: String, workers: &[ProcessMemory], all: &[ProcessMemory]) -> Vec<String> {
     let whole: u64 = all.iter().map(|held| held.proportional).sum();
     vec![
         what,

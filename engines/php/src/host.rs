@@ -308,7 +308,7 @@ unsafe extern "C" fn look_up(
     // SAFETY: by host.h, C gives its trip, so many bytes, and a record to be filled.
     let (exchange, target, into) = unsafe { (spoken_for(trip), bytes(target, length), &mut *into) };
     let Some(exchange) = exchange else { return false };
-    let Some(ToPhp::Found(found)) = ask(exchange.trip, &FromPhp::LookUp(target)) else { return false };
+    let Some(ToPhp::SubRequest(found)) = ask(exchange.trip, &FromPhp::LookUp(target)) else { return false };
     let texts = &mut *exchange.answered;
     texts.clear();
     let mut put = |text: Option<&[u8]>| text.filter(|text| !text.is_empty()).map(|text| texts.push(text));

@@ -1,7 +1,7 @@
 //! What a worker of an ASGI application says, in whatever pieces its socket delivers.
 
 use crate::{Dice, pieces};
-use hostler_python_frames::asgi::{Answer, Head, Malformed, Said};
+use hostler_python_frames::asgi::{Answer, Head, Malformed, WorkerFrame};
 
 /// What has been heard of an answer.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -37,15 +37,15 @@ fn hear<'a>(input: impl Iterator<Item = &'a [u8]>) -> Result<Heard, Malformed> {
             let (used, said) = answer.next(piece)?;
             piece = &piece[used..];
             match said {
-                Some(Said::Head(head)) => heard.heads.push(('H', head)),
-                Some(Said::Accepted(head)) => heard.heads.push(('A', head)),
-                Some(Said::Early(head)) => heard.heads.push(('I', head)),
-                Some(Said::Trailers(head)) => heard.heads.push(('T', head)),
-                Some(Said::Body(bytes)) => heard.body.extend_from_slice(bytes),
-                Some(Said::Log(text) | Said::Failed(text)) => heard.texts.push(text),
-                Some(Said::Alive) => {}
-                Some(Said::Goodbye) => heard.end = Some(false),
-                Some(Said::End { stays }) => heard.end = Some(stays),
+                Some(WorkerFrame::Head(head)) => heard.heads.push(('H', head)),
+                Some(WorkerFrame::Accepted(head)) => heard.heads.push(('A', head)),
+                Some(WorkerFrame::Early(head)) => heard.heads.push(('I', head)),
+                Some(WorkerFrame::Trailers(head)) => heard.heads.push(('T', head)),
+                Some(WorkerFrame::Body(bytes)) => heard.body.extend_from_slice(bytes),
+                Some(WorkerFrame::Log(text) | WorkerFrame::Failed(text)) => heard.texts.push(text),
+                Some(WorkerFrame::Alive) => {}
+                Some(WorkerFrame::Goodbye) => heard.end = Some(false),
+                Some(WorkerFrame::End { stays }) => heard.end = Some(stays),
                 None => assert!(piece.is_empty(), "all is used up"),
             }
         }

@@ -1,4 +1,4 @@
-use super::pass::{Asked, Verdict, encoded};
+use super::pass::{RequestUrl, Verdict, encoded};
 use super::url::Url;
 use super::*;
 use crate::{Config, read_text};
@@ -16,7 +16,8 @@ fn error(text: &str) -> String {
 fn passed(text: &str, path: &str) -> Option<String> {
     let config = config(text);
     let (server, dir) = (&config.main().conf.proxy, &config.main().defaults.proxy);
-    let asked = Asked { path: path.as_bytes(), raw: path.as_bytes(), variable: &|_| Some(b"v".to_vec()) };
+    let asked =
+        RequestUrl { path: path.as_bytes(), raw: path.as_bytes(), variable: &|_| Some(b"v".to_vec()) };
     for pass in &server.passes {
         match pass.apply(dir, asked).unwrap() {
             Verdict::No => {}
@@ -164,7 +165,7 @@ fn paths_are_encoded_as_apache_does() {
 
 fn mapped(text: &str, url: &str) -> Option<String> {
     let config = config(text);
-    let asked = reverse::Asked {
+    let asked = reverse::ReverseFacts {
         variable: &|_| None,
         absolute: &|path| [b"http://here", path].concat(),
         member: Some("http://two:8080"),
@@ -193,7 +194,7 @@ fn locations_are_this_server_s_again() {
 fn cookies_are_this_server_s_again() {
     let config =
         config("ProxyPassReverseCookiePath /x /a\nProxyPassReverseCookieDomain one.example www.example");
-    let asked = reverse::Asked { variable: &|_| None, absolute: &|path| path.to_vec(), member: None };
+    let asked = reverse::ReverseFacts { variable: &|_| None, absolute: &|path| path.to_vec(), member: None };
     let dir = &config.main().defaults.proxy;
     for (there, here) in [
         ("a=b; path=/x/y; Secure", "a=b; path=/a; Secure"),

@@ -26,7 +26,7 @@ impl Dialect for Files {
             return Err(Error::because(Kind::WorkerViolation, "a message is malformed"));
         }
         let (site, message) = (request.thread.site(&request.server), message.clone());
-        Ok(Own::Asked(Box::pin(async move {
+        Ok(Own::PendingAnswer(Box::pin(async move {
             let tail = match File::decode(&message) {
                 Ok(file) => opened(&site, &file).await,
                 Err(_) => None,
