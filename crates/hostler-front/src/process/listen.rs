@@ -320,7 +320,7 @@ async fn behind_proxy(
         }
     };
     if tls {
-        secure(thread, stream, local, (remote, connected)).await;
+        Box::pin(secure(thread, stream, local, (remote, connected))).await;
         return;
     }
     let peer = Peer::new(thread, local, remote, connected, None);
