@@ -71,6 +71,11 @@ fn what_a_pool_loads_is_in_order_files_that_are_required_first() {
     assert_eq!(
         loaded,
         [
+            (
+                PreloadKind::Code,
+                "require Apache2::ServerUtil; \
+                 Apache2::ServerRec::_configured(1, 'PerlChildInitHandler', 'Own::init');"
+            ),
             (PreloadKind::File, "/srv/startup.pl"),
             (PreloadKind::Module, "Main"),
             (PreloadKind::Code, "use Own;\n")
