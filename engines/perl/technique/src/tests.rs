@@ -81,7 +81,7 @@ fn what_a_pool_loads_is_in_order_files_that_are_required_first() {
             (PreloadKind::Code, "use Own;\n")
         ]
     );
-    assert_eq!(own.preload[2].origin, "configuration:8");
+    assert_eq!(own.preload[3].origin, "configuration:8");
     assert_eq!((own.env, own.child_init), (vec![("A".into(), "a".into())], vec!["Own::init".to_owned()]));
     assert_eq!(own.servers.iter().map(|facts| facts.id).collect::<Vec<_>>(), [0, 1]);
     assert_eq!(own.vars[1], [("V".to_owned(), "1".to_owned())]);
