@@ -343,10 +343,10 @@ fn lines_with_directives_of_modules_are_calls() {
     let (tree, config) = result.unwrap();
     assert_eq!(asked, ["2 - Words"]);
     let said = calls(&config, 1);
-    assert_eq!(said[0], r#"(0, 0, ['Words','MyOne',undef,'-C',3,150,'"it\'s"',['it\'s']]);"#);
-    assert_eq!(said[1], "(0, 0, ['Words','MyFlag',undef,'-C',4,150,'On',['1']]);");
-    assert_eq!(said[2], "(0, 0, ['Words','ServerAdmin',undef,'-C',5,150,'both',['both']]);");
-    assert_eq!(said[3], "(1, 0, ['Words','MyOne','/x','-C',7,95,'x',['x']]);");
+    assert_eq!(said[0], r#"(0, 0, ['Words','MyOne',undef,'-C',3,150,'"it\'s"',['it\'s'],0]);"#);
+    assert_eq!(said[1], "(0, 0, ['Words','MyFlag',undef,'-C',4,150,'On',['1'],0]);");
+    assert_eq!(said[2], "(0, 0, ['Words','ServerAdmin',undef,'-C',5,150,'both',['both'],0]);");
+    assert_eq!(said[3], "(1, 0, ['Words','MyOne','/x','-C',7,95,'x',['x'],8]);");
     assert!(
         said[4].starts_with("(1, 0, ") && said[5].starts_with("(2, 1, ['Words','MyOne',undef"),
         "{said:?}"
@@ -399,7 +399,7 @@ fn htaccess_files_carry_their_calls_with_them() {
     let text = layers_text(&read.conf.perl.layers);
     assert_eq!(
         text,
-        r"[['Words','MyOne','/d/','/d/.htaccess',1,31,'a',['a']],['Words','MyOne','/d/','/d/.htaccess',2,31,'\'b\\\\\'',['b\\']]]"
+        r"[['Words','MyOne','/d/','/d/.htaccess',1,31,'a',['a'],4],['Words','MyOne','/d/','/d/.htaccess',2,31,'\'b\\\\\'',['b\\'],4]]"
     );
     assert!(parse_htaccess(b"MyFlag on", &scope("/d/.htaccess")).is_err());
 }
