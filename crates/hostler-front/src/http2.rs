@@ -221,11 +221,15 @@ impl Drop for Working {
     }
 }
 
-/// What is beyond the limits that hold for HTTP/1 too. The status, and a sentence for the log.
+/// What h2 lets pass though RFC 9113 forbids it, a value with white space at an end (§8.2.1); and what is beyond the
+/// limits that hold for HTTP/1 too. The status, and a sentence for the log.
 fn unfit<B>(request: &hyper::Request<B>, limits: &Limits) -> Option<(u16, &'static str)> {
     let headers = request.headers();
     let together = |name| headers.get_all(name).iter().map(|value| value.len() + 2).sum::<usize>() - 2;
-    if request.uri().path_and_query().is_some_and(|path| path.as_str().len() > limits.line) {
+    let padded = |value: &http::HeaderValue| value.as_bytes().trim_ascii().len() != value.len();
+    if headers.values().any(padded) {
+        Some((400, "a field's value begins or ends with white space"))
+    } else if request.uri().path_and_query().is_some_and(|path| path.as_str().len() > limits.line) {
         Some((414, "the path is longer than LimitRequestLine"))
     } else if limits.fields > 0 && headers.len() > limits.fields + (headers.get_all("cookie").iter().count())
     {
@@ -254,8 +258,7 @@ fn convert(
     // RFC 9113 §8.2.3: pieces of one cookie field.
     let mut cookie = Vec::new();
     for (name, value) in &parts.headers {
-        // White space at an end is none of the value, as in HTTP/1; h2 lets it pass though it should not be there (RFC 9113 §8.2.1).
-        let (name, value) = (name.as_str(), value.as_bytes().trim_ascii());
+        let (name, value) = (name.as_str(), value.as_bytes());
         if name == "cookie" {
             cookie.extend_from_slice(if cookie.is_empty() { b"" } else { b"; " });
             cookie.extend_from_slice(value);

@@ -155,9 +155,6 @@ int hp_perl_boot(const hp_setup *setup, char **error)
         *error = copy_of(word("perl does not start with these PerlSwitches; its reason is in the ErrorLog"));
         return -1;
     }
-    /* $^T: a server is older than its first request, a pool often is not; who compares files with it (Apache2::Reload) must
-     * see what was written in this second. */
-    PL_basetime--;
     if (hp_settings.generation != 1) { /* as mod_perl tells whether taint is checked */
         SV *taint = get_sv("Apache2::__T", GV_ADD);
         sv_setiv(taint, TAINTING_get ? 1 : 0);

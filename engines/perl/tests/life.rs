@@ -116,14 +116,6 @@ fn workers_go_after_their_share_of_requests() {
 }
 
 #[test]
-fn what_is_written_by_the_first_request_is_newer_than_perl() {
-    let program = "sub main::h { open my $file, '>', \"/dev/shm/hostler-$$\" or die $!; my $written = (stat $file)[9]; \
-        unlink \"/dev/shm/hostler-$$\"; $_[0]->print($written > $^T ? 'newer' : \"$written, $^T\"); 0 }";
-    let mut engine = Engine::start(setup(program)).unwrap();
-    assert_eq!(engine.fork().ask_in(&hello(), request("modperl"), b"").body, "newer");
-}
-
-#[test]
 fn a_one_shot_worker_serves_once_and_runs_end_blocks() {
     let mut single = setup("sub main::h { $_[0]->print(rand); 0 } END { print STDERR 'end block' }");
     single.one_shot = true;

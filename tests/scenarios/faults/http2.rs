@@ -15,8 +15,7 @@ const GET: [(&str, &str); 4] =
 const GROWTH: u64 = 50_000;
 
 fn server(config: &str) -> Server {
-    let told = "#!/bin/sh\nprintf 'Content-Type: text/plain\\n\\n[%s]' \"$HTTP_X_A\"\n";
-    let site = site_with(&[("cat", CAT), ("told", told)]).config("Protocols h2c http/1.1").config(config);
+    let site = site_with(&[("cat", CAT)]).config("Protocols h2c http/1.1").config(config);
     site.file("htdocs/huge", "z".repeat(2_000_000)).start()
 }
 
@@ -64,22 +63,11 @@ fn requests_and_bodies_pass() {
 fn fields_that_could_be_lines_are_refused() {
     let server = server("");
     let names = ["X-A", "x a", "x:a", "x\ra", "x\na", "x\0a", ""];
-    let values = ["a\rb", "a\nb", "a\0b", "\r\n", "a\r\nx-evil: 1"];
+    let values = ["a\rb", "a\nb", "a\0b", "\r\n", "a\r\nx-evil: 1", " a", "a ", "\ta"];
     let fields = names.iter().map(|name| (*name, "a")).chain(values.iter().map(|value| ("x-a", *value)));
     for field in fields {
         let outcome = request(&server, &[&GET[..], &[field]].concat(), None);
         assert!(is_refused(&outcome), "{field:?}: {outcome:?}");
-    }
-}
-
-/// Quirk(apache): RFC 9113 §8.2.1 would have them refused.
-#[test]
-fn white_space_around_a_value_is_none_of_it() {
-    let server = server("");
-    let get = [GET[0], GET[1], GET[2], (":path", "/cgi-bin/told")];
-    for value in [" a", "a ", "\ta", "  a\t "] {
-        let outcome = request(&server, &[&get[..], &[("x-a", value)]].concat(), None);
-        assert_eq!(outcome, Outcome::Answer(200, b"[a]".to_vec()), "{value:?}");
     }
 }
 
