@@ -319,6 +319,17 @@ fn requirements_of_mod_perl_1_s_programs_are_theirs() {
     assert_eq!(errors(&two).len(), 1, "a virtual host's generation is its own");
     let ldap = section.replace("dwarf", "ldap-user");
     assert_eq!(errors(&format!("PerlApiVersion 1\n{ldap}")).len(), 1, "what others know is nobody else's");
+    for lines in ["Require not dwarf doc", "<RequireNone>\nRequire dwarf doc\n</RequireNone>"] {
+        let text =
+            format!("<Location /x>\n<RequireAll>\nRequire valid-user\n{lines}\n</RequireAll>\n</Location>");
+        let said = says(&format!("PerlApiVersion 1\n{text}"));
+        assert!(said.contains("can't be negated"), "what nobody decides would let everybody pass: {said}");
+    }
+    let alias = "<AuthzProviderAlias ip office 10.0.0.0/8>\n</AuthzProviderAlias>\n";
+    let named = section.replace("dwarf grumpy", "office");
+    assert_eq!(says(&format!("PerlApiVersion 1\n{alias}{named}")), "", "a name that is free can be given");
+    let of_nobody = alias.replace("ip office", "dwarf office");
+    assert!(says(&format!("PerlApiVersion 1\n{of_nobody}")).contains("there is no condition \"dwarf\""));
 }
 
 #[test]

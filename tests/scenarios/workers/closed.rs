@@ -58,12 +58,14 @@ fn handlers_of_what_is_switched_off_are_mistakes_as_in_mod_perl() {
 }
 
 /// What a tenant may write, and the last line of which the ErrorLog has to tell.
-const PEEPHOLES: [(&str, &str); 6] = [
+const PEEPHOLES: [(&str, &str); 8] = [
     ("SetHandler server-status", "shows figures of all sites"),
     ("SetHandler Hostler-Metrics", "shows figures of all sites"),
+    ("SetHandler balancer-manager", "shows figures of all sites"),
     ("AddHandler server-status .txt", "shows figures of all sites"),
     ("<If \"true\">\nSetHandler hostler-metrics\n</If>", "shows figures of all sites"),
     ("SetHandler %{tolower:SERVER-STATUS}", "figures of all sites are shown where"),
+    ("SetHandler %{tolower:BALANCER-MANAGER}", "figures of all sites are shown where"),
     (
         "PerlFixupHandler \"sub { $_[0]->handler('hostler-metrics'); 0 }\"",
         "figures of all sites are shown where",

@@ -175,9 +175,35 @@ fn require(command: &mut Command<'_>, args: &Args) -> Result<(), String> {
     if negated {
         (provider, rest) = crate::first_word(rest).ok_or("a condition is missing after \"not\"")?;
     }
-    let condition = Condition::Require(Requirement::parse(command, &provider, rest)?);
+    let requirement = match Requirement::parse(command, &provider, rest)? {
+        Some(requirement) => requirement,
+        None => of_old_programs(command, &provider, rest, negated)?,
+    };
+    let condition = Condition::Require(requirement);
     let limited = command.limited.clone();
     add(command, Rule { negated, limited, condition })
+}
+
+/// A condition that only a `PerlAuthzHandler` of mod_perl 1 may know. What the rules know nothing of would deny nobody, were it
+/// negated.
+fn of_old_programs(
+    command: &Command<'_>,
+    provider: &str,
+    rest: &str,
+    negated: bool,
+) -> Result<Requirement, String> {
+    if !command.may_leave_to_old_programs() {
+        return Err(unknown(provider));
+    }
+    if negated || command.dir.authz.open.iter().any(|section| section.negated) {
+        return Err(format!("\"{provider}\" is known to a PerlAuthzHandler at most, and can't be negated"));
+    }
+    Ok(Requirement::OldProgram { name: provider.into(), words: rest.trim().into() })
+}
+
+fn unknown(provider: &str) -> String {
+    let hint = "if it is one that a PerlAuthzHandler of mod_perl 1 knows, write PerlApiVersion 1";
+    format!("there is no condition \"{provider}\" ({hint})")
 }
 
 /// Adds a rule to the innermost section, at the outside to the directory's own.
@@ -227,8 +253,8 @@ fn alias(command: &mut Command<'_>, args: &Args, nodes: &[Node]) -> Result<(), S
         [only] => only.clone(),
         _ => return Err("its words must stand in quotes".into()),
     };
-    let requirement = Requirement::parse(command, base, &words)?;
-    if Requirement::parse(command, name, &words).is_ok() {
+    let requirement = Requirement::parse(command, base, &words)?.ok_or_else(|| unknown(base))?;
+    if matches!(Requirement::parse(command, name, &words), Ok(Some(_))) {
         return Err(format!("the name \"{name}\" is a condition's already"));
     }
     let dir = command.aside(nodes);

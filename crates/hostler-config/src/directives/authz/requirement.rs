@@ -43,7 +43,7 @@ pub enum Requirement {
     /// `ssl-verify-client`: the client has shown a certificate that is valid.
     SslVerifyClient,
     /// Any other word where programs are mod_perl 1's: a `PerlAuthzHandler` may know it and let a user pass. By itself it lets
-    /// nobody.
+    /// nobody, so it stands nowhere where that would be said of nobody (`not`).
     OldProgram {
         /// As it is written.
         name: Box<str>,
@@ -97,14 +97,14 @@ pub enum Words {
 }
 
 impl Requirement {
-    /// Reads what follows the provider's name.
-    pub(super) fn parse(command: &Command<'_>, provider: &str, rest: &str) -> Result<Self, String> {
+    /// Reads what follows the provider's name. `None`: nobody is called so.
+    pub(super) fn parse(command: &Command<'_>, provider: &str, rest: &str) -> Result<Option<Self>, String> {
         let rest = rest.trim();
         let plain = || words(rest).into_iter().map(Into::into).collect();
         if let Some(alias) = command.authz_alias(provider) {
-            return Ok(alias.clone());
+            return Ok(Some(alias.clone()));
         }
-        Ok(match &provider.to_ascii_lowercase()[..] {
+        Ok(Some(match &provider.to_ascii_lowercase()[..] {
             "all" => match &rest.to_ascii_lowercase()[..] {
                 "granted" => Self::All(true),
                 "denied" => Self::All(false),
@@ -137,16 +137,9 @@ impl Requirement {
                     );
                 }
                 None if provider.starts_with("dbd-") => return Err("the server speaks to no database".into()),
-                None if command.may_leave_to_old_programs() => {
-                    Self::OldProgram { name: provider.into(), words: rest.into() }
-                }
-                None => {
-                    let hint =
-                        "if it is one that a PerlAuthzHandler of mod_perl 1 knows, write PerlApiVersion 1";
-                    return Err(format!("there is no condition \"{provider}\" ({hint})"));
-                }
+                None => return Ok(None),
             },
-        })
+        }))
     }
 }
 
