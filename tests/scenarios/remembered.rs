@@ -2,6 +2,7 @@
 //! one client, one query or one moment is passed over with them. (The same of PHP's URLs is in `php/remembered.rs`.)
 
 mod rewritten;
+mod servers;
 
 use crate::faults::await_that;
 use crate::proxy::{backend, head};

@@ -11,6 +11,7 @@ use super::wire::Wire;
 use crate::hook::reply::Reply;
 use crate::hook::serve;
 use crate::io::body::{Body, RequestBody};
+use crate::io::early::Early;
 use crate::io::scratch::with_scratch;
 use crate::io::sent::Delivery;
 use crate::io::sent::SendError;
@@ -37,7 +38,7 @@ use std::time::{Duration, Instant};
 enum Next {
     /// Answered on the spot.
     Answered(Fast),
-    /// Given to a worker on the spot.
+    /// Given on the spot to who answers.
     Begun(Box<FastRequest>),
     /// A head for the whole way, or for the handler, if it is known what the phases before that come to.
     Head(Bytes, Head, Option<Rc<KnownUrl>>),
@@ -106,7 +107,7 @@ pub(crate) async fn serve(thread: Rc<Thread>, io: Io, peer: Rc<Peer>) {
 }
 
 /// Waits for the next head.
-async fn next(thread: &Rc<Thread>, wire: &Wire, peer: &Peer, limits: &Limits, wait: Duration) -> Next {
+async fn next(thread: &Rc<Thread>, wire: &Wire, peer: &Rc<Peer>, limits: &Limits, wait: Duration) -> Next {
     let mut partial = !wire.pending.borrow().is_empty();
     let mut look = partial;
     let mut known = head::Partial::default();
@@ -177,7 +178,7 @@ fn cut(wire: &Wire) -> Next {
 fn examine(
     thread: &Rc<Thread>,
     wire: &Wire,
-    peer: &Peer,
+    peer: &Rc<Peer>,
     limits: &Limits,
     (known, buffer): (&mut head::Partial, &[u8]),
 ) -> Option<Next> {
@@ -201,7 +202,7 @@ fn examine(
 }
 
 /// Answers at once, or asks at once who answers, where the URL is known.
-fn known_already(thread: &Rc<Thread>, peer: &Peer, head: &Head, buffer: &[u8]) -> Option<Next> {
+fn known_already(thread: &Rc<Thread>, peer: &Rc<Peer>, head: &Head, buffer: &[u8]) -> Option<Next> {
     let (url, asked) = urls::find(thread, peer, head, buffer)?;
     match &url.how {
         How::Stored(_) => answers::answer(thread, peer, (head, buffer), &url, &asked).map(Next::Answered),
@@ -244,8 +245,7 @@ async fn answer(
         _ => (Request::from_http1(thread, peer, &buffer, &head, body), false),
     };
     let mut request = Box::new(request);
-    let trailers = head.version >= head::HTTP_11
-        && head.field(&buffer, "te").is_some_and(|te| has_token(te, b"trailers"));
+    let trailers = takes_trailers(&head, &buffer);
     if head.version >= head::HTTP_11 {
         let told: Weak<Wire> = Rc::downgrade(wire);
         request.reply.early = Some(told);
@@ -264,6 +264,11 @@ async fn answer(
     };
     answers::remember(&head, &buffer, &reply);
     deliver(thread, wire, peer, Wishes { head: &head, wish, both, expect, trailers, incoming }, reply).await
+}
+
+/// Whether the client takes fields behind a body (RFC 9110 §10.1.4).
+fn takes_trailers(head: &Head, buffer: &[u8]) -> bool {
+    head.version >= head::HTTP_11 && head.field(buffer, "te").is_some_and(|te| has_token(te, b"trailers"))
 }
 
 /// The client has gone before there was an answer.
@@ -300,7 +305,11 @@ async fn go_on(
     answer: fast::Answer,
 ) -> After {
     let (head, buffer) = begun.head();
-    let Some(reply) = wire.while_there(pin!(begun.go_on(thread, peer, answer))).await else {
+    let early = (head.version >= head::HTTP_11).then(|| {
+        let told: Weak<Wire> = Rc::downgrade(wire);
+        told as Weak<dyn Early>
+    });
+    let Some(reply) = wire.while_there(pin!(begun.go_on(thread, peer, early, answer))).await else {
         Box::pin(abandoned(thread, peer, buffer, head, head.length as u64)).await;
         return After::Linger;
     };
@@ -310,7 +319,7 @@ async fn go_on(
         thread,
         wire,
         peer,
-        Wishes { head, wish, both: false, expect: false, trailers: false, incoming },
+        Wishes { head, wish, both: false, expect: false, trailers: takes_trailers(head, buffer), incoming },
         reply,
     )
     .await

@@ -140,6 +140,7 @@ pub(crate) fn log(thread: &Thread, peer: &Peer, fast: &Fast, whole: bool) {
         body: fast.body.len() as u64,
         sent,
         whole,
+        kept: fast.after == After::Stay,
         headers_out: None,
     };
     access_log::write_fast(thread, &record);

@@ -6,6 +6,7 @@
 //! each 5xx one line with the cause and the id that the error page shows.
 
 mod application;
+mod fast;
 mod protocol;
 mod scope;
 mod talk;
@@ -14,7 +15,6 @@ mod websocket;
 use crate::hook::registry::{Handler, Module};
 use crate::io::body::Body;
 use crate::log::{self, Severity};
-use crate::memory::handlers;
 use crate::request::Request;
 use crate::request::flow::Halt;
 use crate::technique::respond::fail;
@@ -35,7 +35,6 @@ pub(crate) static MODULE: Module = Module {
 };
 
 async fn handle(request: &mut Request) -> Result<Body, Halt> {
-    handlers::remember(request, "");
     if let Some(why) = ASGI.why_not(ASGI.isolation(&request.resource.dir)) {
         log::request(request, Severity::Error, LOG, why);
         return Err(Halt::Status(500));
@@ -45,6 +44,7 @@ async fn handle(request: &mut Request) -> Result<Body, Halt> {
         Halt::Status(500)
     })?;
     let passes_login = request.resource.dir.part(&DIR).pass_authorization.unwrap_or(false);
+    fast::remember(request, &application, passes_login);
     let pool = application::pool(request, &application).map_err(|error| fail(request, LOG, &error))?;
     if websocket::is_wanted(request)? {
         let head = scope::of(request, scope::Kind::WebSocket, &application.root_path, passes_login);

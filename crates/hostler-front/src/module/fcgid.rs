@@ -6,6 +6,7 @@
 //! number where no request is known for it.
 
 mod external;
+mod fast;
 mod filter;
 mod roles;
 
@@ -57,19 +58,21 @@ pub(crate) static MODULE: Module = Module {
 };
 
 async fn handle(request: &mut Request) -> Result<Body, Halt> {
-    handlers::remember(request, "");
     let dir = request.resource.dir.clone();
     if request.resource.handler.as_deref() == Some(FILTER.as_bytes()) {
+        handlers::remember(request, "");
         return filter::handle(request, &dir).await;
     }
     if let Some(external) = external::of(request) {
+        handlers::remember(request, "");
         return external::handle(request, &external).await;
     }
     let wrapper = dir.fcgid.wrapper(&request.resource.filename);
     check(request, wrapper)?;
+    let (target, timeout) = known(request, wrapper);
+    fast::remember(request, &target, timeout);
     limit_body(request)?;
     let environment = told(request).await;
-    let (target, timeout) = known(request, wrapper);
     let ask = Ask {
         target,
         environment,
@@ -89,12 +92,17 @@ async fn handle(request: &mut Request) -> Result<Body, Halt> {
 /// What a program is told of the request.
 async fn told(request: &mut Request) -> Environment {
     let mut environment = cgi::environment(request).await;
-    pass_fields(request, &mut environment);
+    add_own(request, &mut environment);
+    environment
+}
+
+/// What mod_fcgid tells beyond CGI's variables.
+fn add_own(request: &Request, environment: &mut Environment) {
+    pass_fields(request, environment);
     if request.target.body.is_empty() {
         // Quirk(mod_fcgid): it always tells a length.
         environment.set("CONTENT_LENGTH", "0");
     }
-    environment
 }
 
 /// `FcgidPassHeader`

@@ -8,6 +8,7 @@
 //! **Diagnostics**: what the virtual machine and its applications write goes to the ErrorLog of the site's first virtual host
 //! that has one; for each 5xx of the gateway one line with the cause and the id that the error page shows.
 
+mod fast;
 mod machine;
 mod upgrade;
 
@@ -15,7 +16,6 @@ use crate::hook::phases::Phase;
 use crate::hook::registry::{Effect, Handler, Hook, Module, Run};
 use crate::io::body::Body;
 use crate::log::{self, Severity};
-use crate::memory::handlers;
 use crate::request::flow::{Flow, Halt, Outcome};
 use crate::request::{FileEntry, Request, variables};
 use crate::technique::container::{self, AsJk, ContainerRequest, plain};
@@ -26,7 +26,10 @@ use bytes::Bytes;
 use hostler_ajp::{Attribute, USUAL};
 use hostler_config::directives::proxy::pass;
 use hostler_config::directives::servlet::{HANDLER, is_private};
-use hostler_gateway::backend::ajp::Ajp;
+use hostler_gateway::Error;
+use hostler_gateway::backend::ajp::{Ajp, Pool};
+use machine::Machine;
+use std::sync::Arc;
 
 /// The module's name in logs.
 const LOG: &str = "servlet";
@@ -136,7 +139,6 @@ fn withhold(request: &mut Request) -> Outcome {
 }
 
 async fn handle(request: &mut Request) -> Result<Body, Halt> {
-    handlers::remember(request, "");
     let machine = match machine::of(request) {
         Ok(machine) => machine,
         Err(why) => {
@@ -144,27 +146,48 @@ async fn handle(request: &mut Request) -> Result<Body, Halt> {
             return Err(Halt::Status(500));
         }
     };
-    let (thread, server) = (request.thread.clone(), machine.server.clone());
-    let pool = match thread.shared.of::<Sockets>().pool::<Ajp>(&thread, &server, &machine.target) {
+    fast::remember(request, &machine);
+    let pool = match pool(request, &machine) {
         Ok(pool) => pool,
         Err(error) => return Err(fail(request, LOG, &error)),
     };
     if let Some(protocol) = upgrade::wanted(request) {
         return upgrade::respond(request, pool, &machine, &protocol).await;
     }
-    let path = request.notes.find(PATH).map_or(&request.target.uri[..], |path| &path[..]);
-    // As mod_proxy encodes it: with what is a servlet's parameter, and nothing else, left as it is.
-    let Some(path) = pass::encoded(path, false) else { return Err(Halt::Status(400)) };
-    let name = variables::server_name(request);
-    let told = ContainerRequest {
-        path: &path,
-        server_name: Some(machine.host.as_bytes()),
-        attributes: vec![Attribute::Named(b"hostler.server_name", &name)],
-        packet: USUAL,
-        timeout: None,
-        as_jk: AsJk::default(),
-        is_last: false,
-    };
-    let body = container::respond(request, pool, told, LOG).await?;
+    let Some(words) = Words::of(request) else { return Err(Halt::Status(400)) };
+    let body = container::respond(request, pool, words.told(&machine), LOG).await?;
     overridden(request).map_or(Ok(body), Err)
+}
+
+/// The pool of connections to it.
+fn pool(request: &Request, machine: &Machine) -> Result<Arc<Pool>, Error> {
+    let thread = &request.thread;
+    thread.shared.of::<Sockets>().pool::<Ajp>(thread, &machine.server, &machine.target)
+}
+
+/// What a container is told that stands nowhere in the request.
+struct Words {
+    path: Vec<u8>,
+    server_name: Vec<u8>,
+}
+
+impl Words {
+    /// `None`: an escape in its path is malformed.
+    fn of(request: &Request) -> Option<Self> {
+        let path = request.notes.find(PATH).map_or(&request.target.uri[..], |path| &path[..]);
+        // As mod_proxy encodes it: with what is a servlet's parameter, and nothing else, left as it is.
+        Some(Self { path: pass::encoded(path, false)?, server_name: variables::server_name(request) })
+    }
+
+    fn told<'a>(&'a self, machine: &'a Machine) -> ContainerRequest<'a> {
+        ContainerRequest {
+            path: &self.path,
+            server_name: Some(machine.host.as_bytes()),
+            attributes: vec![Attribute::Named(b"hostler.server_name", &self.server_name)],
+            packet: USUAL,
+            timeout: None,
+            as_jk: AsJk::default(),
+            is_last: false,
+        }
+    }
 }

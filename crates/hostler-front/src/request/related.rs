@@ -3,10 +3,14 @@
 //! field, and in the slots of modules.
 
 use crate::io::body::RequestBody;
+use crate::request::connection::Peer;
 use crate::request::slots::Relation;
 use crate::request::{Origin, Request};
 use crate::values::text;
 use bytes::Bytes;
+use hostler_http1::head::{Head, Span};
+use std::rc::Rc;
+use std::time::{Instant, SystemTime};
 
 /// What a sub-request's answer does not depend on.
 const CONDITIONS: [&str; 6] =
@@ -144,6 +148,37 @@ impl Request {
             text::split(&self.client.target).1.map(|args| self.client.target.slice_ref(args))
         };
         self
+    }
+
+    /// Stands in for a client's request over HTTP/1 for the same URL, which has no body and each field once, for as long as it
+    /// is looked at. Nothing of that request is kept. `with_query`: this one has the same query.
+    pub(crate) fn standing_in<R>(
+        &mut self,
+        (peer, buffer, head): (&Rc<Peer>, &Bytes, &Head),
+        (received, started, number): (SystemTime, Instant, u64),
+        with_query: bool,
+        look: impl FnOnce(&Self) -> R,
+    ) -> R {
+        let slice = |span: Span| buffer.slice(span.start as usize..span.end as usize);
+        for field in &head.fields {
+            self.target.headers_in.add(slice(field.name), slice(field.value));
+        }
+        let own = std::mem::replace(&mut self.client.peer, peer.clone());
+        (self.client.received, self.client.started, self.number) = (received, started, number);
+        (self.client.line, self.client.target) = (slice(head.line), slice(head.target));
+        self.client.version = head.version;
+        if !with_query {
+            self.target.args =
+                text::split(&self.client.target).1.map(|args| self.client.target.slice_ref(args));
+        }
+        let seen = look(self);
+        self.client.peer = own;
+        self.target.headers_in.clear();
+        (self.client.line, self.client.target) = (Bytes::new(), Bytes::new());
+        if !with_query {
+            self.target.args = None;
+        }
+        seen
     }
 
     /// Takes over what the phases have come to for an earlier request, for which they come to the same.

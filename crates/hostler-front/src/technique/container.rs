@@ -13,6 +13,7 @@ use crate::request::Request;
 use crate::request::flow::Halt;
 use crate::request::reply::Marks;
 use crate::request::settings;
+use crate::technique::fast::{Begun, PlainAnswer};
 use crate::technique::gathered::{AnswerPieces, Remains};
 use crate::technique::reply::withdraw_connection;
 use crate::technique::respond::fail;
@@ -23,6 +24,7 @@ use hostler_gateway::backend::OnAbandon;
 use hostler_gateway::backend::ajp::{self, Ajp, Ask, Exchange, Pool};
 use hostler_gateway::backend::stream::{Event, EventOf, Work};
 use hostler_gateway::{Error, Kind};
+use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
@@ -31,7 +33,10 @@ use std::time::Duration;
 /// How much of an answer is gathered so that its length is known before it is sent, in bytes.
 const WHOLE: usize = 64 << 10;
 /// How long that may delay an answer that comes slowly.
-const PATIENCE: Duration = Duration::from_millis(5);
+pub(crate) const PATIENCE: Duration = Duration::from_millis(5);
+
+/// The variable with which a container's word on the length of its answer is taken.
+pub(crate) const TRUST: &str = "ap_trust_cgilike_cl";
 
 /// Has a container answer. `module`: whose lines its failures are in the log.
 pub(crate) async fn respond(
@@ -63,12 +68,7 @@ pub(crate) async fn attempt(
     };
     let timeout = told.timeout.unwrap_or_else(|| settings::timeout(&request.server));
     match trip(request, pool, (head, ask), timeout).await {
-        Ok(body) => {
-            if body.len() != Some(0) {
-                request.reply.marks.set(Marks::FLUSHED);
-            }
-            Ok(Ok(body))
-        }
+        Ok(body) => Ok(Ok(answered(request, body))),
         Err(error) if error.kind == Kind::NotConnected => Ok(Err(error)),
         Err(error) => Err(fail(request, module, &error)),
     }
@@ -88,7 +88,7 @@ pub(crate) async fn ask(
     let timeout = settings::timeout(&request.server);
     let on_abandon = OnAbandon::TakeBackOrKill(timeout);
     let work = Work { thread: request.thread.index, head, has_body: false, timeout, on_abandon, ask };
-    let mut conversation = Conversation { exchange: pool.begin(work).await?, upload: Upload::default() };
+    let mut conversation = Conversation::new(pool.begin(work).await?, Upload::default());
     let mut told = None;
     loop {
         match conversation.next().await? {
@@ -112,7 +112,7 @@ pub(crate) async fn ping(request: &Request, pool: &Arc<Pool>, limit: Duration) -
         on_abandon: OnAbandon::TakeBackOrKill(limit),
         ask: Ask::whether_it_is_there(),
     };
-    let mut conversation = Conversation { exchange: pool.begin(work).await?, upload: Upload::default() };
+    let mut conversation = Conversation::new(pool.begin(work).await?, Upload::default());
     match conversation.next().await? {
         Event::End { .. } => Ok(()),
         _ => Err(Error::new(Kind::ProtocolViolation)),
@@ -134,7 +134,51 @@ async fn trip(
         on_abandon: OnAbandon::TakeBackOrKill(timeout),
         ask,
     };
-    let mut conversation = Conversation { exchange: pool.begin(work).await?, upload: Upload::of(body) };
+    let conversation = Conversation::new(pool.begin(work).await?, Upload::of(body));
+    converse(request, conversation).await
+}
+
+/// Goes on with a request without a body that the fast path has begun. `module`: whose lines its failures are in the log.
+pub(crate) async fn go_on(
+    request: &mut Request,
+    begun: Begun<Ajp>,
+    module: &'static str,
+) -> Result<Body, Halt> {
+    let Begun { exchange, said } = begun;
+    let said = said.into_iter().collect();
+    let conversation = Conversation { said, ..Conversation::new(exchange, Upload::default()) };
+    match converse(request, conversation).await {
+        Ok(body) => Ok(answered(request, body)),
+        Err(error) => Err(fail(request, module, &error)),
+    }
+}
+
+/// The head that a plain answer has; `None`: it is none.
+pub(crate) fn plain_fields<'a>(head: &'a Head, plain: &mut PlainAnswer<'a>) -> Option<()> {
+    let Head { status, reason, headers } = head;
+    for (name, value) in headers {
+        if !is_framing(name) {
+            plain.add(name, value)?;
+        }
+    }
+    (*status == 200 && matches!(&reason[..], b"" | b"200" | b"OK")).then_some(())
+}
+
+/// Whether a field is the front's own, or about the framing, which AJP has in a way of its own: what a container says of the
+/// length need not be so (CVE-2024-24795).
+fn is_framing(name: &[u8]) -> bool {
+    const NAMES: [&[u8]; 4] = [b"Date", b"Server", b"Transfer-Encoding", b"Content-Length"];
+    NAMES.iter().any(|known| name.eq_ignore_ascii_case(known))
+}
+
+fn answered(request: &mut Request, body: Body) -> Body {
+    if body.len() != Some(0) {
+        request.reply.marks.set(Marks::FLUSHED);
+    }
+    body
+}
+
+async fn converse(request: &mut Request, mut conversation: Conversation) -> Result<Body, Error> {
     let mut gathered = AnswerPieces::default();
     loop {
         let event = if gathered.length() == 0 {
@@ -175,19 +219,12 @@ fn apply(request: &mut Request, head: Head) {
     if !is_page {
         request.reply.reason = says_something.then(|| Bytes::from(reason));
     }
-    // AJP has a framing of its own: what a container says of the length need not be so (CVE-2024-24795).
-    let trusts = request.env.contains("ap_trust_cgilike_cl");
+    let trusts = request.env.contains(TRUST);
     for (name, value) in headers {
         let is = |other: &[u8]| name.eq_ignore_ascii_case(other);
         if is(b"Content-Type") {
             request.resource.content_type = Some(value.into());
-        } else if is(b"Date")
-            || is(b"Server")
-            || is(b"Transfer-Encoding")
-            || (is(b"Content-Length") && !trusts)
-        {
-            continue;
-        } else {
+        } else if !is_framing(&name) || (is(b"Content-Length") && trusts) {
             request.reply.headers_out.add(name, value);
         }
     }
@@ -204,14 +241,23 @@ fn stream(request: &Request, conversation: Conversation, gathered: AnswerPieces)
 struct Conversation {
     exchange: Exchange,
     upload: Upload,
+    /// What the fast path has been told, and nobody has looked at yet.
+    said: VecDeque<Result<EventOf<Ajp>, Error>>,
 }
 
 impl Conversation {
+    fn new(exchange: Exchange, upload: Upload) -> Self {
+        Self { exchange, upload, said: VecDeque::new() }
+    }
+
     async fn next(&mut self) -> Result<EventOf<Ajp>, Error> {
         poll_fn(|context| self.poll_next(context)).await
     }
 
     fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Result<EventOf<Ajp>, Error>> {
+        if let Some(event) = self.said.pop_front() {
+            return Poll::Ready(event);
+        }
         self.upload.poll(&mut self.exchange, context)?;
         match ready!(self.exchange.poll_next(context)) {
             Some(event) => Poll::Ready(event),

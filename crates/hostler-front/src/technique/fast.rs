@@ -1,19 +1,24 @@
-//! The fast path to a worker: a URL whose phases come to the same for every request, so that a request for it only
-//! needs its own line, fields and time beside what is remembered. The slow path makes what is remembered
-//! ([`remember`]); it holds while the site's epoch does.
+//! The fast path to a worker, to a program at a socket or to another server: a URL whose phases come to the same for every
+//! request, so that a request for it only needs its own line, fields and time beside what is remembered. The slow path makes
+//! what is remembered ([`remember`], [`remember_socket`]); it holds while the site's epoch does.
 //!
 //! Plain answers go out with one write. Whatever is not plain is taken over by the slow path in mid-conversation, which is
-//! the technique's own ([`Way`]).
+//! the technique's own ([`Way`], [`SocketAnswer`]).
 
 mod plain;
 mod remembered;
+mod socket;
+mod stream;
 
-pub(crate) use remembered::{Task, remember};
+pub(crate) use remembered::{Task, remember, remember_socket};
+pub(crate) use socket::{PlainAnswer, SocketAnswer, SocketWay};
+pub(crate) use stream::{Begun, Said, StreamAnswer, StreamTechnique, output};
 
 use crate::hook::registry::Later;
 use crate::hook::reply::Reply;
 use crate::hook::serve;
 use crate::io::body::{Body, RequestBody};
+use crate::io::early::Early;
 use crate::limits::clients::Busy;
 use crate::log::access_log::{self, FastRecord};
 use crate::memory::urls::{FieldFacts, How, KnownUrl};
@@ -37,10 +42,10 @@ use hostler_gateway::backend::ring::{Exchange, Frame, Work};
 use hostler_http1::framing::{After, KeepAlive};
 use hostler_http1::head::Head;
 use hostler_wire::work::{Fields, FromWorker, Outcome, RequestHead};
-use remembered::UrlRoute;
+use remembered::{Route, UrlRoute};
 use smallvec::SmallVec;
 use std::future::poll_fn;
-use std::rc::Rc;
+use std::rc::{Rc, Weak};
 use std::task::Poll;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -95,7 +100,7 @@ pub(crate) struct FastRequest {
     with_query: bool,
     /// Its site is at it until it has been answered.
     busy: Rc<Busy>,
-    start: Option<Begin>,
+    conversation: Conversation,
     head: Head,
     buffer: Bytes,
     wish: KeepAlive,
@@ -104,10 +109,20 @@ pub(crate) struct FastRequest {
     number: u64,
 }
 
-/// Gives the request to a worker, if its URL is one's.
+/// With who answers.
+enum Conversation {
+    /// A worker.
+    Ring(Begin),
+    /// `None`: nobody could be asked.
+    Socket(Option<Box<dyn SocketAnswer>>),
+    /// It has been taken further.
+    Over,
+}
+
+/// Gives the request to who answers for its URL, if that is known.
 pub(crate) fn begin(
     thread: &Rc<Thread>,
-    peer: &Peer,
+    peer: &Rc<Peer>,
     (head, buffer): (&Head, &[u8]),
     url: &KnownUrl,
     asked: &FieldFacts<'_>,
@@ -119,44 +134,68 @@ pub(crate) fn begin(
     let busy = traffic.enter(url.site.id, &url.server)?;
     traffic.may_ask(url.site.id, &url.server).ok()?;
     thread.touch(url.site.id);
-    let (received, number) = (SystemTime::now(), thread.next_request());
-    let (server, task) = (&remembered.request.server, &remembered.task);
-    let start = match begin::refusal(thread, server, task.engine, task.one_shot, task.group.as_ref()) {
-        Some(refusal) => Begin::Never(refusal),
-        None => {
-            let known = (&*remembered, url.has_query());
-            let work = work(thread, peer, known, (head, buffer), headers_in, (received, number));
-            begin::begin(thread, server, task.engine, task.one_shot, task.group.as_ref(), work)
+    let (received, started, number) = (SystemTime::now(), Instant::now(), thread.next_request());
+    let with_query = url.has_query();
+    let mut copied = Bytes::new();
+    let conversation = match &remembered.route {
+        Route::Worker(task, way) => {
+            let known = (&remembered.request, &**task, &**way, with_query);
+            let told = (received, number);
+            Conversation::Ring(ask_worker(thread, peer, known, (head, buffer), headers_in, told))
+        }
+        Route::Socket(way, stand_in) => {
+            copied = Bytes::copy_from_slice(&buffer[..head.length]);
+            let (client, told) = ((peer, &copied, head), (received, started, number));
+            let ask = |request: &Request| way.ask(request);
+            Conversation::Socket(stand_in.borrow_mut().standing_in(client, told, with_query, ask))
         }
     };
-    let buffer = Bytes::copy_from_slice(&buffer[..head.length]);
-    let head = head.clone();
+    let buffer = if copied.is_empty() { Bytes::copy_from_slice(&buffer[..head.length]) } else { copied };
     Some(FastRequest {
         remembered,
-        with_query: url.has_query(),
+        with_query,
         busy: Rc::new(busy),
-        start: Some(start),
-        head,
+        conversation,
+        head: head.clone(),
         buffer,
         wish: asked.wish,
         received,
-        started: Instant::now(),
+        started,
         number,
     })
+}
+
+/// Gives it to a worker.
+fn ask_worker(
+    thread: &Rc<Thread>,
+    peer: &Peer,
+    (remembered, task, way, with_query): (&Request, &Task, &dyn Way, bool),
+    (head, buffer): (&Head, &[u8]),
+    headers_in: Fields<'_>,
+    told: (SystemTime, u64),
+) -> Begin {
+    let server = &remembered.server;
+    match begin::refusal(thread, server, task.engine, task.one_shot, task.group.as_ref()) {
+        Some(refusal) => Begin::Never(refusal),
+        None => {
+            let known = (remembered, task, way, with_query);
+            let work = work(thread, peer, known, (head, buffer), headers_in, told);
+            begin::begin(thread, server, task.engine, task.one_shot, task.group.as_ref(), work)
+        }
+    }
 }
 
 /// What a worker is told of the request.
 fn work(
     thread: &Thread,
     peer: &Peer,
-    (remembered, with_query): (&UrlRoute, bool),
+    (request, task, way, with_query): (&Request, &Task, &dyn Way, bool),
     (head, buffer): (&Head, &[u8]),
     headers_in: Fields<'_>,
     (received, number): (SystemTime, u64),
 ) -> Work {
     let target = head.target.of(buffer);
     let (remote, log_id) = (peer.remote.ip().to_string(), id::id_of(number));
-    let UrlRoute { request, task, way, .. } = remembered;
     let Task { engine, directory, texts, handler, .. } = task;
     let mut message = head::common(request, engine, texts, directory.0, head::flags(request), *handler);
     message.number = number;
@@ -197,6 +236,8 @@ pub(crate) enum Answer {
     Plain(Plain),
     /// It is for the slow path, see [`FastRequest::go_on`].
     Other(Box<Handover>),
+    /// The same; `None`: nobody has been asked.
+    OtherSocket(Option<Box<dyn SocketAnswer>>),
     /// There is none.
     Failed(Error),
 }
@@ -212,14 +253,41 @@ pub(crate) struct Plain {
 impl FastRequest {
     /// Waits for the answer.
     pub(crate) async fn answer(&mut self, peer: &Peer) -> Answer {
-        let exchange = match self.start.take() {
-            Some(Begin::Now(exchange)) => exchange,
-            Some(Begin::Never(refusal)) => return Answer::Failed(refusal),
-            Some(Begin::Later(pool, work)) => match pool.begin(work).await {
+        match std::mem::replace(&mut self.conversation, Conversation::Over) {
+            Conversation::Ring(begun) => self.worker_answer(begun, peer).await,
+            Conversation::Socket(answer) => self.socket_answer(answer, peer).await,
+            Conversation::Over => Answer::Failed(Error::new(hostler_gateway::Kind::System)),
+        }
+    }
+
+    async fn socket_answer(&self, answer: Option<Box<dyn SocketAnswer>>, peer: &Peer) -> Answer {
+        let Some(mut answer) = answer else { return Answer::OtherSocket(None) };
+        let is_whole = poll_fn(|context| answer.poll_whole(context)).await;
+        let plain = is_whole.then(|| self.socket_plain(&*answer, peer)).flatten();
+        let Some(plain) = plain else { return Answer::OtherSocket(Some(answer)) };
+        answer.end();
+        Answer::Plain(plain)
+    }
+
+    /// The answer as bytes, if it has nothing that the slow path would have to look at.
+    fn socket_plain(&self, answer: &dyn SocketAnswer, peer: &Peer) -> Option<Plain> {
+        let mut plain = answer.plain()?;
+        let mut out = Vec::with_capacity(512);
+        plain.write_head(&mut out, &self.remembered.request, self.received)?;
+        let after = peer.tell_connection(self.wish, &mut out);
+        out.extend_from_slice(b"\r\n");
+        let headers_out = self.remembered.facts.is_some().then(|| plain.logged_fields());
+        Some(Plain { out, body: std::mem::take(&mut plain.body), after, headers_out })
+    }
+
+    async fn worker_answer(&self, begun: Begin, peer: &Peer) -> Answer {
+        let exchange = match begun {
+            Begin::Now(exchange) => exchange,
+            Begin::Never(refusal) => return Answer::Failed(refusal),
+            Begin::Later(pool, work) => match pool.begin(work).await {
                 Ok(exchange) => exchange,
                 Err(error) => return Answer::Failed(error),
             },
-            None => return Answer::Failed(Error::new(hostler_gateway::Kind::System)),
         };
         let (mut exchange, mut frames) = (exchange, Frames::new());
         match gather(&mut exchange, &mut frames).await {
@@ -232,7 +300,9 @@ impl FastRequest {
         let Some(plain) = plain else {
             return Answer::Other(Box::new(Handover { exchange, frames, failed: None }));
         };
-        conversation::part(exchange, &self.remembered.request, self.remembered.task.engine.log);
+        if let Route::Worker(task, _) = &self.remembered.route {
+            conversation::part(exchange, &self.remembered.request, task.engine.log);
+        }
         Answer::Plain(plain)
     }
 
@@ -255,16 +325,30 @@ impl FastRequest {
     }
 
     /// Goes on with a request whose answer is not plain.
-    pub(crate) async fn go_on(&self, thread: &Rc<Thread>, peer: &Rc<Peer>, answer: Answer) -> Reply {
-        let way = self.remembered.way.clone();
-        serve::serve_from(Box::new(self.request(thread, peer)), async move |request| {
-            let answer = match answer {
-                Answer::Plain(plain) => return Ok(Body::Bytes(plain.body)),
-                Answer::Other(taken) => Ok(*taken),
-                Answer::Failed(error) => Err(error),
-            };
-            let body = way.go_on(request, answer).await?;
-            Ok(framed::take_off(request, body))
+    pub(crate) async fn go_on(
+        &self,
+        thread: &Rc<Thread>,
+        peer: &Rc<Peer>,
+        early: Option<Weak<dyn Early>>,
+        answer: Answer,
+    ) -> Reply {
+        let remembered = self.remembered.clone();
+        let mut request = Box::new(self.request(thread, peer));
+        request.reply.early = early;
+        serve::serve_from(request, async move |request| match &remembered.route {
+            Route::Worker(_, way) => {
+                let answer = match answer {
+                    Answer::Other(taken) => Ok(*taken),
+                    Answer::Failed(error) => Err(error),
+                    Answer::Plain(_) | Answer::OtherSocket(_) => return Err(Halt::Status(500)),
+                };
+                let body = way.go_on(request, answer).await?;
+                Ok(framed::take_off(request, body))
+            }
+            Route::Socket(way, _) => match answer {
+                Answer::OtherSocket(Some(answer)) => answer.go_on(request).await,
+                _ => way.from_handler(request).await,
+            },
         })
         .await
     }
@@ -278,7 +362,9 @@ impl FastRequest {
         request.busy = Some(self.busy.clone());
         request = request.resumed(&self.remembered.request, self.with_query);
         request.slots = self.remembered.request.slots.clone();
-        self.remembered.way.resume(&mut request);
+        if let Route::Worker(_, way) = &self.remembered.route {
+            way.resume(&mut request);
+        }
         request
     }
 
@@ -304,6 +390,7 @@ impl FastRequest {
             body: plain.body.len() as u64,
             sent,
             whole,
+            kept: plain.after == After::Stay,
             headers_out: plain.headers_out.as_ref(),
         };
         access_log::write_fast(thread, &record);

@@ -285,19 +285,29 @@ impl Upstream {
     /// # Errors
     /// As many as it may have are being served, and that has not changed while one waited.
     pub async fn enter(self: &Arc<Self>) -> Result<Usage, NotConnected> {
+        if let Some(usage) = self.try_enter() {
+            return Ok(usage);
+        }
+        let Some(limit) = self.limit.clone() else { return Err(NotConnected::Full) };
+        let waited = timeout(self.settings.acquire, limit.acquire_owned()).await;
+        let permit = waited.ok().and_then(Result::ok).ok_or(NotConnected::Full)?;
+        Ok(self.used(Some(permit)))
+    }
+
+    /// The same without waiting; `None`: as many as it may have are being served.
+    #[must_use]
+    pub fn try_enter(self: &Arc<Self>) -> Option<Usage> {
         let permit = match &self.limit {
             None => None,
-            Some(limit) => match limit.clone().try_acquire_owned() {
-                Ok(permit) => Some(permit),
-                Err(_) => {
-                    let waited = timeout(self.settings.acquire, limit.clone().acquire_owned()).await;
-                    Some(waited.ok().and_then(Result::ok).ok_or(NotConnected::Full)?)
-                }
-            },
+            Some(limit) => Some(limit.clone().try_acquire_owned().ok()?),
         };
+        Some(self.used(permit))
+    }
+
+    fn used(self: &Arc<Self>, permit: Option<OwnedSemaphorePermit>) -> Usage {
         self.busy.fetch_add(1, Relaxed);
         self.chosen.fetch_add(1, Relaxed);
-        Ok(Usage { upstream: self.clone(), _permit: permit })
+        Usage { upstream: self.clone(), _permit: permit }
     }
 
     /// Counts bytes of bodies.

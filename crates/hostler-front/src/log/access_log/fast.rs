@@ -86,6 +86,8 @@ pub(crate) struct FastRecord<'a> {
     /// Bytes of head and body.
     pub(crate) sent: u64,
     pub(crate) whole: bool,
+    /// The connection stays for another request.
+    pub(crate) kept: bool,
     /// The answer's fields, where they are not those of `facts`.
     pub(crate) headers_out: Option<&'a Table>,
 }
@@ -197,7 +199,7 @@ impl LogRecord for Line<'_> {
             Count::BodyBytes => self.record.body,
             Count::BytesIn => self.record.head.length as u64,
             Count::BytesOut => self.record.sent,
-            Count::KeepAliveRequests => record::keep_alive_requests(self.record.peer, true),
+            Count::KeepAliveRequests => record::keep_alive_requests(self.record.peer, self.record.kept),
             Count::Pid => u64::from(self.pid),
             Count::Tid => record::tid(),
             Count::TimeToFirstByte => return None,
@@ -229,6 +231,6 @@ impl LogRecord for Line<'_> {
     }
 
     fn connection(&self) -> ConnectionStatus {
-        record::connection(!self.record.whole, true)
+        record::connection(!self.record.whole, self.record.kept)
     }
 }

@@ -7,6 +7,7 @@ use crate::log;
 use crate::request::Request;
 use crate::request::flow::Halt;
 use crate::request::reply::Marks;
+use crate::technique::fast::Begun;
 use crate::technique::gathered::{AnswerPieces, Remains};
 use crate::technique::reply::withdraw_connection;
 use crate::technique::respond::fail;
@@ -18,6 +19,7 @@ use hostler_gateway::backend::OnAbandon;
 use hostler_gateway::backend::stream::{Event, EventOf, Work};
 use hostler_gateway::{Error, Kind};
 use hostler_python_frames::asgi::Head;
+use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
@@ -26,7 +28,7 @@ use std::time::Duration;
 /// How much of an answer is gathered so that its length is known before it is sent, in bytes.
 const WHOLE: usize = 64 << 10;
 /// How long that may delay an answer that comes slowly.
-const PATIENCE: Duration = Duration::from_millis(2);
+pub(super) const PATIENCE: Duration = Duration::from_millis(2);
 /// Words with which a worker says that there is none.
 const NOT_STARTED: &str = "the application can't be started: ";
 
@@ -67,7 +69,7 @@ pub(super) fn failure(why: &str) -> Error {
     }
 }
 
-fn work(request: &Request, head: Bytes, has_body: bool, timeout: Duration) -> Work<()> {
+pub(super) fn work(request: &Request, head: Bytes, has_body: bool, timeout: Duration) -> Work<()> {
     let on_abandon = OnAbandon::TakeBackOrKill(timeout);
     Work { thread: request.thread.index, head, has_body, timeout, on_abandon, ask: () }
 }
@@ -81,6 +83,31 @@ async fn trip(request: &mut Request, pool: Arc<Pool>, head: Bytes, timeout: Dura
         conversation = Conversation::begin(request, &pool, work).await?;
         event = conversation.next().await;
     }
+    converse(request, conversation, event).await
+}
+
+/// Goes on with a request without a body that the fast path has begun.
+pub(super) async fn go_on(request: &mut Request, begun: Begun<Asgi>) -> Result<Body, Halt> {
+    let Begun { exchange, said } = begun;
+    if matches!(said.first(), Some(Ok(Event::Head(WorkerMessage::Goodbye)))) {
+        drop(exchange);
+        return super::handle(request).await;
+    }
+    let mut said = said.into_iter().collect::<VecDeque<_>>();
+    let first = said.pop_front();
+    let mut conversation = Conversation { said, ..Conversation::new(exchange, Upload::default()) };
+    let first = match first {
+        Some(first) => conversation.note(first),
+        None => conversation.next().await,
+    };
+    converse(request, conversation, first).await.map_err(|error| fail(request, LOG, &error))
+}
+
+async fn converse(
+    request: &mut Request,
+    mut conversation: Conversation,
+    mut event: Result<EventOf<Asgi>, Error>,
+) -> Result<Body, Error> {
     let mut gathered = AnswerPieces::default();
     loop {
         match event {
@@ -133,6 +160,11 @@ fn apply(request: &mut Request, head: Head) {
     request.reply.marks.set(Marks::UNRANGED);
 }
 
+/// Whether a field is the front's own.
+pub(super) fn is_front_s(name: &[u8]) -> bool {
+    name.eq_ignore_ascii_case(b"Date") || name.eq_ignore_ascii_case(b"Server")
+}
+
 /// Status and fields, with those that are the front's own left out.
 pub(super) fn fields(request: &mut Request, head: Head) {
     request.reply.status = head.status;
@@ -144,7 +176,7 @@ pub(super) fn fields(request: &mut Request, head: Head) {
         let is = |other: &[u8]| name.eq_ignore_ascii_case(other);
         if is(b"Content-Type") {
             request.resource.content_type = Some(value.into());
-        } else if !(is(b"Date") || is(b"Server")) {
+        } else if !is_front_s(&name) {
             request.reply.headers_out.add(name, value);
         }
     }
@@ -162,12 +194,18 @@ struct Conversation {
     has_head: bool,
     /// Fields that come behind the answer's body.
     trailers: Option<Table>,
+    /// What the fast path has been told, and nobody has looked at yet.
+    said: VecDeque<Result<EventOf<Asgi>, Error>>,
 }
 
 impl Conversation {
     async fn begin(request: &Request, pool: &Arc<Pool>, work: Work<()>) -> Result<Self, Error> {
         let upload = Upload::of(work.has_body.then(|| request.target.body.clone()));
-        Ok(Self { exchange: pool.begin(work).await?, upload, has_head: false, trailers: None })
+        Ok(Self::new(pool.begin(work).await?, upload))
+    }
+
+    fn new(exchange: Exchange, upload: Upload) -> Self {
+        Self { exchange, upload, has_head: false, trailers: None, said: VecDeque::new() }
     }
 
     async fn next(&mut self) -> Result<EventOf<Asgi>, Error> {
@@ -175,18 +213,23 @@ impl Conversation {
     }
 
     fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Result<EventOf<Asgi>, Error>> {
+        if let Some(event) = self.said.pop_front() {
+            return Poll::Ready(self.note(event));
+        }
         self.upload.poll(&mut self.exchange, context)?;
         match ready!(self.exchange.poll_next(context)) {
-            Some(event) => {
-                match &event {
-                    Ok(Event::Head(WorkerMessage::Answer(_))) => self.has_head = true,
-                    Ok(Event::Head(WorkerMessage::Trailers(head))) => self.trailers = Some(trailers(head)),
-                    _ => {}
-                }
-                Poll::Ready(event)
-            }
+            Some(event) => Poll::Ready(self.note(event)),
             None => Poll::Ready(Err(Error::new(Kind::ConnectionClosed))),
         }
+    }
+
+    fn note(&mut self, event: Result<EventOf<Asgi>, Error>) -> Result<EventOf<Asgi>, Error> {
+        match &event {
+            Ok(Event::Head(WorkerMessage::Answer(_))) => self.has_head = true,
+            Ok(Event::Head(WorkerMessage::Trailers(head))) => self.trailers = Some(trailers(head)),
+            _ => {}
+        }
+        event
     }
 
     /// The connection can have another request then.

@@ -8,7 +8,7 @@ use crate::values::status;
 use crate::values::table::Table;
 use crate::values::trailers::may_follow;
 use bytes::Bytes;
-use hostler_config::directives::proxy::{Via, reverse};
+use hostler_config::directives::proxy::{Dir as ProxyDir, Via, reverse};
 use hostler_gateway::backend::http::ServerAnswer;
 use hostler_http1::framing::is_hop_by_hop;
 use hostler_http1::head::HTTP_11;
@@ -22,6 +22,16 @@ pub(crate) fn is_of_connection(name: &[u8]) -> bool {
 
 /// Fields that have URLs of that server.
 const URLS: [&[u8]; 4] = [b"location", b"content-location", b"uri", b"destination"];
+
+/// Whether an answer's URLs or cookies are told in this server's words.
+pub(super) fn maps(dir: &ProxyDir) -> bool {
+    !(dir.reverse.is_empty() && dir.cookie_paths.is_empty() && dir.cookie_domains.is_empty())
+}
+
+/// Whether that concerns a field.
+pub(super) fn is_mapped(name: &[u8]) -> bool {
+    name.eq_ignore_ascii_case(b"set-cookie") || URLS.iter().any(|url| name.eq_ignore_ascii_case(url))
+}
 
 /// Makes the head the request's answer.
 pub(super) fn apply(request: &mut Request, to: &Destination, said: &ServerAnswer) {
@@ -101,7 +111,7 @@ pub(super) fn trailers(fields: Vec<(Bytes, Bytes)>) -> Option<Table> {
 /// URLs and cookies in this server's words.
 pub(super) fn map(request: &Request, member: &str, fields: &mut Table) {
     let dir = &request.resource.dir.proxy;
-    if dir.reverse.is_empty() && dir.cookie_paths.is_empty() && dir.cookie_domains.is_empty() {
+    if !maps(dir) {
         return;
     }
     let variable = |name: &str| request.env.find(name).map(|value| value.to_vec());

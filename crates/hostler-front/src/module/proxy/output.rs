@@ -10,6 +10,7 @@ use crate::values::table::Table;
 use bytes::Bytes;
 use hostler_gateway::backend::http::Event;
 use hostler_gateway::upstream::{Exchange, Failure, Upstream, Usage};
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
@@ -31,10 +32,34 @@ pub(super) struct Conversation {
     pub(super) received: u64,
     /// What a server that changes the protocol has to show that it has understood.
     pub(super) key: Option<String>,
+    /// What has been taken of it already, and is still to be looked at.
+    taken: VecDeque<Result<Event, Broken>>,
 }
 
 impl Conversation {
+    pub(super) fn new(
+        exchange: Exchange,
+        upload: Upload,
+        (upstream, usage): (Arc<Upstream>, Usage),
+        key: Option<String>,
+    ) -> Self {
+        Self { exchange, upload, upstream, usage, received: 0, key, taken: VecDeque::new() }
+    }
+
+    /// Has what was taken come once more.
+    pub(super) fn take_back(&mut self, events: impl IntoIterator<Item = Result<Event, Broken>>) {
+        self.taken.extend(events);
+    }
+
+    /// Takes out why nothing has come at all, if that is so.
+    pub(super) fn failure(&mut self) -> Option<Broken> {
+        if matches!(self.taken.front(), Some(Err(_))) { self.taken.pop_front()?.err() } else { None }
+    }
+
     pub(super) fn poll_event(&mut self, context: &mut Context<'_>) -> Poll<Result<Event, Broken>> {
+        if let Some(event) = self.taken.pop_front() {
+            return Poll::Ready(event);
+        }
         self.upload.poll(&mut self.exchange, context).map_err(Broken::Client)?;
         let event = ready!(self.exchange.poll_next(context)).map_err(Broken::Server)?;
         if let Event::Body(piece) = &event {

@@ -3,6 +3,7 @@
 
 use super::answer;
 use super::choice::{Balanced, choose};
+use super::fast;
 use super::http2::{self, NotBegun};
 use super::outgoing::{self, Framing};
 use super::output::{Broken, Conversation, Output};
@@ -13,7 +14,6 @@ use super::upload::{BodySoFar, Upload};
 use crate::io::body::Body;
 use crate::io::tunnel::Tunnel;
 use crate::log::{self, Severity};
-use crate::memory::handlers;
 use crate::module::socket::talk;
 use crate::request::Request;
 use crate::request::flow::{Continue, Halt};
@@ -34,7 +34,7 @@ use std::task::Poll;
 use std::time::Duration;
 
 /// An answer that has come so far is sent in one piece.
-const WHOLE: usize = 64 << 10;
+pub(super) const WHOLE: usize = 64 << 10;
 /// How long a server that is asked whether it wants a body may think about it, before it is sent all the same.
 const ASKED: Duration = Duration::from_secs(1);
 /// How often a request is sent once more to a server that may not have seen it.
@@ -52,10 +52,10 @@ enum NoAnswer {
 
 /// Answers.
 pub(super) async fn handle(request: &mut Request) -> Result<Body, Halt> {
-    handlers::remember(request, "proxy");
-    check_forwards(request)?;
     let aim = target::aim(request)?;
     let whose = target::whose(request, &aim)?;
+    fast::remember(request, &aim, &whose);
+    check_forwards(request)?;
     let mut balanced = Balanced::of(request, &aim, &whose);
     let mut read = BodySoFar::default();
     loop {
@@ -115,6 +115,32 @@ fn check_forwards(request: &Request) -> Continue {
     Ok(())
 }
 
+/// What the fast path has taken of a conversation about a request without a body.
+pub(super) struct Taken(pub(super) Conversation);
+
+/// Goes on with it.
+pub(super) async fn go_on(request: &mut Request, taken: Taken) -> Result<Body, Halt> {
+    let Taken(mut conversation) = taken;
+    let aim = target::aim(request)?;
+    let Whose::One(to) = target::whose(request, &aim)? else { return Err(Halt::Status(500)) };
+    match conversation.failure() {
+        // It may not have seen the request.
+        Some(Broken::Server(failure)) if failure.is_stale => {
+            // It may be the only one that the server may have.
+            drop(conversation);
+            return handle(request).await;
+        }
+        Some(Broken::Server(failure)) => return Err(failed(request, &to, &failure)),
+        Some(Broken::Client(error)) => return Err(Halt::Status(error.status())),
+        None => {}
+    }
+    match converse(request, &to, conversation).await {
+        Ok(body) => body,
+        Err((Broken::Server(failure), _)) => Err(failed(request, &to, &failure)),
+        Err((Broken::Client(error), _)) => Err(Halt::Status(error.status())),
+    }
+}
+
 type Attempted = Result<Body, (NoAnswer, Option<Upload>)>;
 
 /// Sends the request to a server. What is left of its body comes back where another one may get it.
@@ -138,8 +164,7 @@ async fn attempt(request: &mut Request, to: &Destination, mut upload: Upload) ->
             Ok(exchange) => exchange,
             Err(why) => return Err(not_started(request, to, why, upload)),
         };
-        let (upstream, key) = (to.upstream.clone(), key.clone());
-        let conversation = Conversation { exchange, upload, upstream, usage, received: 0, key };
+        let conversation = Conversation::new(exchange, upload, (to.upstream.clone(), usage), key.clone());
         match converse(request, to, conversation).await {
             Ok(body) => return body.map_err(halt),
             Err((Broken::Client(error), _)) => {
@@ -165,7 +190,7 @@ async fn attempt(request: &mut Request, to: &Destination, mut upload: Upload) ->
 
 /// `proxy-initial-not-pooled`: a client's first request is to have a connection of its own, which can't be just about to be
 /// closed.
-fn is_initial(request: &Request) -> bool {
+pub(super) fn is_initial(request: &Request) -> bool {
     request.client.peer.requests.get() == 0 && request.env.contains("proxy-initial-not-pooled")
 }
 
@@ -226,7 +251,7 @@ fn may_repeat(request: &Request, failure: &Failure, upload: &mut Upload) -> bool
 }
 
 /// The request as it is sent.
-fn outgoing(request: &Request, to: &Destination, upload: &Upload, key: Option<&str>) -> Outgoing {
+pub(super) fn outgoing(request: &Request, to: &Destination, upload: &Upload, key: Option<&str>) -> Outgoing {
     let upgrade = to.upgrade(request);
     let is_old =
         ["proxy-nokeepalive", "force-proxy-request-1.0"].iter().any(|name| request.env.contains(name));

@@ -2,7 +2,7 @@
 
 use super::{PREFIX, ProxyState, mounted};
 use crate::log::{self, Severity};
-use crate::request::flow::Halt;
+use crate::request::flow::{Continue, Halt};
 use crate::request::{Request, settings};
 use crate::technique::upstreams::Upstreams;
 use crate::technique::upstreams::target;
@@ -25,6 +25,15 @@ pub(super) struct Aim {
     pub(super) url: Arc<Url>,
     /// Path and query, as they are sent.
     pub(super) path: Vec<u8>,
+    /// Of the path alone.
+    path_length: usize,
+}
+
+impl Aim {
+    /// The path without the query.
+    pub(super) fn path_alone(&self) -> &[u8] {
+        &self.path[..self.path_length]
+    }
 }
 
 /// Who may answer.
@@ -77,8 +86,16 @@ pub(super) fn aim(request: &Request) -> Result<Aim, Halt> {
     if sent.first() != Some(&b'/') {
         sent.insert(0, b'/');
     }
+    let path_length = sent.len();
+    query(request, &mut sent)?;
+    Ok(Aim { url: Arc::new(url), path: sent, path_length })
+}
+
+/// Appends the request's query to a path, as it is sent.
+pub(super) fn query(request: &Request, sent: &mut Vec<u8>) -> Continue {
+    let form = request.slots.find::<ProxyState>().map_or_else(Form::default, |proxied| proxied.form);
     // Quirk(apache): noquery concerns FastCGI's variables, and no URL.
-    if let Some(args) = request.target.args.as_ref().filter(|_| proxied.form != Form::AsSent) {
+    if let Some(args) = request.target.args.as_ref().filter(|_| form != Form::AsSent) {
         sent.push(b'?');
         sent.extend_from_slice(args);
     }
@@ -86,7 +103,7 @@ pub(super) fn aim(request: &Request) -> Result<Aim, Halt> {
     if sent.iter().any(|b| *b <= b' ' || *b == 0x7f) {
         return Err(refused(request, 403, "it has blanks or control characters in it"));
     }
-    Ok(Aim { url: Arc::new(url), path: sent })
+    Ok(())
 }
 
 /// Scheme, host and port, and what follows them.

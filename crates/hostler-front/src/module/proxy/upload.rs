@@ -34,6 +34,20 @@ pub(super) struct Upload {
 }
 
 impl Upload {
+    /// There is no body.
+    pub(super) fn nothing() -> Self {
+        Self {
+            body: RequestBody::Empty,
+            first: Vec::new(),
+            next: VecDeque::new(),
+            is_whole: true,
+            has_passed: false,
+            sent: 0,
+            sending: Sending::None,
+            length: None,
+        }
+    }
+
     /// Finds out how the body will be sent, for which the beginning of one without a length is read.
     pub(super) async fn begin(request: &Request) -> Result<Self, BodyError> {
         let mut upload = Self {

@@ -36,6 +36,7 @@ const WORK: &str = "/var/tmp";
 const PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(30));
 
 /// Where a request's application is.
+#[derive(Clone)]
 pub(super) struct Machine {
     /// The virtual host whose log it writes to.
     pub(super) server: Arc<Server>,

@@ -7,6 +7,7 @@ use crate::module::cgi::{self, ClientBody};
 use crate::request::Request;
 use crate::request::flow::Halt;
 use crate::request::reply::Marks;
+use crate::technique::fast::Begun;
 use crate::technique::sockets::Sockets;
 use crate::technique::sockets::Target;
 use bytes::Bytes;
@@ -22,7 +23,7 @@ use std::time::Duration;
 /// How much of an answer is waited for, so that its length is known before it is sent, in bytes.
 const WHOLE: usize = 64 << 10;
 /// How long that wait may delay an answer that comes slowly. Most programs end right after their output.
-const PATIENCE: Duration = Duration::from_millis(5);
+pub(super) const PATIENCE: Duration = Duration::from_millis(5);
 /// Most of a body without a length that is kept until it has one: programs ask for it.
 const MEASURED: usize = 256 << 10;
 
@@ -153,6 +154,38 @@ async fn converse<P: Variables>(
         Ok(header) => Ok(answer(request, program, header, redirects, module).await?),
         Err(error) => Err(fail(request, module, &error, status(&error)).into()),
     }
+}
+
+/// A request without a body, as the fast path sends it.
+pub(crate) fn short_work<P: Variables>(
+    request: &Request,
+    environment: &Environment,
+    keep: Keep,
+    timeout: Duration,
+) -> Result<Work<P::Ask>, Error> {
+    let mut head = Vec::with_capacity(4096);
+    P::begin(&mut environment.iter(), keep, Role::Responder, &mut head)?;
+    let ask = P::ask(keep, None);
+    P::body_end(&mut P::answer(&ask), &mut head);
+    let (thread, head) = (request.thread.index, head.into());
+    let on_abandon = OnAbandon::TakeBackOrKill(timeout);
+    Ok(Work { thread, head, has_body: false, timeout, on_abandon, ask })
+}
+
+/// Goes on with one that the fast path has begun: `None`, it is to be sent once more.
+pub(crate) async fn go_on<P: Variables>(
+    request: &mut Request,
+    begun: Begun<P>,
+    (module, status): (&'static str, fn(&Error) -> u16),
+    redirects: Redirects,
+) -> Option<Result<Body, NoAnswer>> {
+    let Begun { exchange, said } = begun;
+    if matches!(said.first(), Some(Err(Error { retry: true, .. }))) {
+        return None;
+    }
+    request.reply.marks.set(Marks::UNRANGED);
+    let program = Program::resumed(exchange, said, ErrorLines { request: request.for_log(), module });
+    Some(converse(request, (Box::new(program), None), (module, status), redirects).await)
 }
 
 /// A request that may be sent once more.

@@ -88,6 +88,15 @@ impl<P: Protocol> Pool<P> {
     }
 }
 
+impl<P: Protocol> Pool<P> {
+    /// Begins a request on a connection that is idle; `None`: there is none, and [`Self::begin`] waits for one. Must be called
+    /// on a thread's `LocalSet`.
+    pub fn try_begin(self: &Arc<Self>, work: Work<P::Ask>) -> Option<Exchange<P>> {
+        let begun = self.take_idle(work).ok()?;
+        Exchange::open(begun, false).ok()?.ok()
+    }
+}
+
 impl<P: Protocol> Exchange<P> {
     /// Begins to speak. The inner error: the connection was closed while it was idle, and the request is to get another
     /// one, unless this is its last.

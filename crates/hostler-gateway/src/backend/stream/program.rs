@@ -4,7 +4,7 @@
 //! Nothing is read ahead of whoever takes the answer but for what has come already, so a slow client slows the program
 //! down.
 
-use super::{Event, Exchange, Protocol};
+use super::{Event, EventOf, Exchange, Protocol};
 use crate::backend::cgi::{Input, Sink};
 use crate::backend::gathered::PieceQueue;
 use crate::lines::{AT_ONCE, Lines};
@@ -35,6 +35,8 @@ pub struct Program<P: Protocol<Head = Infallible>, I, S: Sink> {
     last: VecDeque<String>,
     /// Output that was read before anybody took it.
     gathered: PieceQueue,
+    /// What somebody else was told, who has not looked at it.
+    said: VecDeque<Result<EventOf<P>, Error>>,
 }
 
 impl<P: Protocol<Head = Infallible>, I: Input, S: Sink> Program<P, I, S> {
@@ -48,7 +50,17 @@ impl<P: Protocol<Head = Infallible>, I: Input, S: Sink> Program<P, I, S> {
             logged: 0,
             last: VecDeque::new(),
             gathered: PieceQueue::default(),
+            said: VecDeque::new(),
         }
+    }
+
+    /// The same of one without a body, in which this was said already.
+    pub fn resumed(
+        exchange: Exchange<P>,
+        said: impl IntoIterator<Item = Result<EventOf<P>, Error>>,
+        sink: S,
+    ) -> Self {
+        Self { said: said.into_iter().collect(), ..Self::new(exchange, None, sink) }
     }
 
     /// Reads the answer's header (RFC 3875 §6.3).
@@ -156,7 +168,11 @@ impl<P: Protocol<Head = Infallible>, I: Input, S: Sink> Program<P, I, S> {
                 return Poll::Pending;
             }
             let Some(exchange) = &mut self.exchange else { return Poll::Ready(None) };
-            match exchange.poll_next(context) {
+            let polled = match self.said.pop_front() {
+                Some(said) => Poll::Ready(Some(said)),
+                None => exchange.poll_next(context),
+            };
+            match polled {
                 Poll::Ready(Some(Ok(Event::Output(piece)))) => return Poll::Ready(Some(Ok(piece))),
                 Poll::Ready(Some(Ok(Event::Log(piece)))) => self.log(&piece),
                 Poll::Ready(Some(Ok(Event::End { trouble: None })) | None) => {
