@@ -1,6 +1,7 @@
 //! URLs whose phases come to the same for every request: a further request passes them over, and nothing that a rule says of
 //! one client, one query or one moment is passed over with them. (The same of PHP's URLs is in `php/remembered.rs`.)
 
+mod programs;
 mod rewritten;
 mod servers;
 

@@ -72,7 +72,7 @@ const RAW: &[(&str, &[u8])] = &[
 ];
 
 /// Fields of requests.
-const FIELDS: &[&str] = &[
+pub(super) const FIELDS: &[&str] = &[
     "",
     "Cookie: a=b\r\nAccept-Encoding: gzip\r\nUser-Agent: one\r\n",
     "X-Forwarded-For: 192.0.2.1\r\nX-Forwarded-Host: b\r\nX-Mine: \t padded \t\r\n",
@@ -112,7 +112,7 @@ fn before(port: u16, more: &str) -> Server {
     Site::new().dir("logs").config(&config).start()
 }
 
-fn ask(server: &Server, target: &str, fields: &str) -> String {
+pub(super) fn ask(server: &Server, target: &str, fields: &str) -> String {
     let mut connection = server.connect();
     connection.send(format!("GET {target} HTTP/1.1\r\nHost: a\r\n{fields}Connection: close\r\n\r\n"));
     let answer = String::from_utf8_lossy(&connection.rest()).into_owned();
