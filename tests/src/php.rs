@@ -21,8 +21,8 @@ impl Php {
     /// The usual one, of `hostler-php`; `None`: without PHP's library it does not run.
     #[must_use]
     pub fn usual() -> Option<&'static Self> {
-        static USUAL: OnceLock<Option<Php>> = OnceLock::new();
-        USUAL.get_or_init(|| Self::of(&hostler().with_file_name("hostler-php"))).as_ref()
+        static DEFAULT: OnceLock<Option<Php>> = OnceLock::new();
+        DEFAULT.get_or_init(|| Self::of(&hostler().with_file_name("hostler-php"))).as_ref()
     }
 
     /// Others, that are installed beside it and have programs of their own.

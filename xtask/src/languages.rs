@@ -39,7 +39,7 @@ fn dependencies() -> Result<()> {
         println!("dependencies are not checked: not all of them have been fetched (cargo fetch)");
         return Ok(());
     }
-    cargo::run(&["deny", "--offline", "check", "licenses", "bans", "sources"])
+    cargo::run(&["deny", "--offline", "check", "--hide-inclusion-graph", "licenses", "bans", "sources"])
 }
 
 fn layout_of_c() -> Result<()> {

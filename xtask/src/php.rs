@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 /// What tells how a version was built, with the version behind it.
 const CONFIG: &str = "php-config";
 /// Of which of these the usual engine is, as its build script has it.
-const USUAL: [&str; 2] = ["php-config8.2", CONFIG];
+const DEFAULT: [&str; 2] = ["php-config8.2", CONFIG];
 
 /// Builds the engine for the versions beside the usual one, with `profile` ("debug" or "release").
 pub(crate) fn build_others(profile: &str) -> Result<()> {
@@ -58,7 +58,7 @@ fn others() -> BTreeMap<String, PathBuf> {
     let programs = entries.flatten().flatten().map(|entry| entry.path());
     let mut all: BTreeMap<String, PathBuf> =
         programs.filter_map(|program| Some((named(&program)?, program))).collect();
-    let usual = USUAL.iter().find_map(|program| version(Path::new(program)));
+    let usual = DEFAULT.iter().find_map(|program| version(Path::new(program)));
     all.retain(|number, _| Some(number) != usual.as_ref());
     all
 }

@@ -1,7 +1,7 @@
 //! What a container answers to one request, out of the packets of its connection, wherever these are split.
 
 use crate::code;
-use crate::packet::{Content, ENVELOPE, FROM_CONTAINER, LONGEST, Malformed, USUAL};
+use crate::packet::{Content, DEFAULT_PACKET, ENVELOPE, FROM_CONTAINER, LONGEST, Malformed};
 
 /// `JK_AJP13_SEND_BODY_CHUNK`.
 const SEND_BODY_CHUNK: u8 = 3;
@@ -76,13 +76,13 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// To a request that is sent now. `most`: the longest packet that was agreed on, in bytes, [`USUAL`] if none was.
+    /// To a request that is sent now. `most`: the longest packet that was agreed on, in bytes, [`DEFAULT_PACKET`] if none was.
     #[must_use]
     pub fn new(most: usize) -> Self {
         Self {
             stage: Stage::Before,
             reuse: false,
-            most: most.clamp(USUAL, LONGEST),
+            most: most.clamp(DEFAULT_PACKET, LONGEST),
             packet: Vec::new(),
             piece: None,
         }
@@ -134,7 +134,7 @@ impl Answer {
             // A large head is rare: most packets fit into what was there.
             self.packet = packet;
             self.packet.clear();
-            self.packet.shrink_to(USUAL);
+            self.packet.shrink_to(DEFAULT_PACKET);
             if event.is_some() {
                 return Ok((used, event));
             }

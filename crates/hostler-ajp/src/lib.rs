@@ -12,5 +12,5 @@ mod packet;
 mod request;
 
 pub use answer::{Answer, Event, Head};
-pub use packet::{LONGEST, Malformed, TooLong, USUAL};
+pub use packet::{DEFAULT_PACKET, LONGEST, Malformed, TooLong};
 pub use request::{Attribute, BODY, ForwardRequest, body, body_end, cping};

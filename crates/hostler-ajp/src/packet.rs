@@ -5,7 +5,7 @@
 pub const LONGEST: usize = 65536;
 
 /// The longest packet where nobody is told anything ("Packet Size"), in bytes.
-pub const USUAL: usize = 8192;
+pub const DEFAULT_PACKET: usize = 8192;
 
 /// Bytes before a packet's content.
 pub(crate) const ENVELOPE: usize = 4;

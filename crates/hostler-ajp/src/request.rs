@@ -5,7 +5,7 @@ use crate::packet::{ENVELOPE, LONGEST, NO_STRING, TO_CONTAINER, TooLong, string}
 
 /// The most of a request's body that one packet of the usual length holds, in bytes: without its envelope and the
 /// body's own length.
-pub const BODY: usize = crate::packet::USUAL - ENVELOPE - 2;
+pub const BODY: usize = crate::packet::DEFAULT_PACKET - ENVELOPE - 2;
 
 /// `JK_AJP13_FORWARD_REQUEST` ("Forward Request").
 const FORWARD_REQUEST: u8 = 2;
@@ -226,24 +226,24 @@ mod tests {
         let headers: [(&[u8], &[u8]); 2] = [(b"Host", b"h"), (b"X-A", b"1")];
         let attributes =
             [Attribute::QueryString(b"q"), Attribute::Named(b"n", b"v"), Attribute::SslKeySize(256)];
-        request(&headers, &attributes).encode(USUAL, &mut out).unwrap();
+        request(&headers, &attributes).encode(DEFAULT_PACKET, &mut out).unwrap();
         let content = b"\x02\x02\0\x08HTTP/1.1\0\0\x02/a\0\0\x03::1\0\xff\xff\0\x01h\0\x1f\x90\x01\
             \0\x02\xa0\x0b\0\x01h\0\0\x03X-A\0\0\x011\0\x05\0\x01q\0\x0a\0\x01n\0\0\x01v\0\x0b\x01\0\xff";
         assert_eq!(out[..4], [0x12, 0x34, 0, content.len() as u8]);
         assert_eq!(out[4..].escape_ascii().to_string(), content.escape_ascii().to_string());
     }
 
-    use crate::packet::USUAL;
+    use crate::packet::DEFAULT_PACKET;
 
     #[test]
     fn a_method_without_a_code_is_an_attribute() {
         let mut out = Vec::new();
-        ForwardRequest { method: b"PATCH", ..request(&[], &[]) }.encode(USUAL, &mut out).unwrap();
+        ForwardRequest { method: b"PATCH", ..request(&[], &[]) }.encode(DEFAULT_PACKET, &mut out).unwrap();
         assert_eq!(out[5], 0xFF);
         assert!(out.ends_with(b"\x0d\0\x05PATCH\0\xff"));
         out.clear();
         // Names of methods have a case.
-        ForwardRequest { method: b"get", ..request(&[], &[]) }.encode(USUAL, &mut out).unwrap();
+        ForwardRequest { method: b"get", ..request(&[], &[]) }.encode(DEFAULT_PACKET, &mut out).unwrap();
         assert!(out.ends_with(b"\x0d\0\x03get\0\xff"));
     }
 
@@ -253,7 +253,7 @@ mod tests {
         for (length, fits) in [(8000, true), (8192, false), (65_535, false), (200_000, false)] {
             let mut out = b"before".to_vec();
             let headers: [(&[u8], &[u8]); 1] = [(b"Cookie", &long[..length])];
-            assert_eq!(request(&headers, &[]).encode(USUAL, &mut out).is_ok(), fits, "{length}");
+            assert_eq!(request(&headers, &[]).encode(DEFAULT_PACKET, &mut out).is_ok(), fits, "{length}");
             assert_eq!(out.len() > 6, fits, "{length}");
         }
         let mut out = Vec::new();
@@ -261,7 +261,7 @@ mod tests {
         assert_eq!(request(&empty, &[]).encode(LONGEST, &mut out), Err(TooLong(LONGEST)));
         // To the byte.
         let head = {
-            request(&[], &[]).encode(USUAL, &mut out).unwrap();
+            request(&[], &[]).encode(DEFAULT_PACKET, &mut out).unwrap();
             out.len()
         };
         assert_eq!(request(&[], &[]).encode(head, &mut Vec::new()), Ok(()));

@@ -139,7 +139,9 @@ fn request() -> io::Result<Vec<u8>> {
         attributes: &[],
     };
     let mut packet = Vec::new();
-    forward.encode(hostler_ajp::USUAL, &mut packet).map_err(|error| io::Error::other(error.to_string()))?;
+    forward
+        .encode(hostler_ajp::DEFAULT_PACKET, &mut packet)
+        .map_err(|error| io::Error::other(error.to_string()))?;
     Ok(packet)
 }
 

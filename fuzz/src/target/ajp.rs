@@ -1,7 +1,7 @@
 //! A servlet container's answer, in whatever pieces its socket delivers.
 
 use crate::{Dice, pieces};
-use hostler_ajp::{Answer, Event, Head, LONGEST, Malformed, USUAL};
+use hostler_ajp::{Answer, Event, Head, LONGEST, Malformed, DEFAULT_PACKET};
 
 /// What has been heard of an answer.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -15,7 +15,7 @@ struct Heard {
 /// The input is what the container sends.
 pub fn target(data: &[u8]) {
     let mut dice = Dice::of(data);
-    let most = if dice.one_in(2) { USUAL } else { LONGEST };
+    let most = if dice.one_in(2) { DEFAULT_PACKET } else { LONGEST };
     let new = if dice.one_in(4) { Answer::after_cping } else { Answer::new };
     let whole = hear(new(most), std::iter::once(data));
     let split = hear(new(most), pieces(data, &mut dice));

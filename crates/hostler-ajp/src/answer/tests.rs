@@ -59,7 +59,7 @@ fn answered() -> Vec<u8> {
 }
 
 fn hear_one(bytes: &[u8]) -> Result<Heard, Malformed> {
-    hear(Answer::new(USUAL), &[bytes])
+    hear(Answer::new(DEFAULT_PACKET), &[bytes])
 }
 
 proptest! {
@@ -70,7 +70,7 @@ proptest! {
         cuts.extend([0, bytes.len()]);
         cuts.sort_unstable();
         let pieces: Vec<_> = cuts.windows(2).map(|ends| &bytes[ends[0]..ends[1]]).collect();
-        let heard = hear(Answer::after_cping(USUAL), &pieces).unwrap();
+        let heard = hear(Answer::after_cping(DEFAULT_PACKET), &pieces).unwrap();
         let headers = vec![(b"Content-Type".to_vec(), b"text/html".to_vec()), (b"X-A".to_vec(), b"b".to_vec())];
         let heads = vec![Head { status: 200, reason: b"OK".to_vec(), headers }];
         let body = b"hello world".to_vec();
@@ -83,7 +83,7 @@ proptest! {
 fn every_end_before_the_end_is_noticed() {
     let bytes = answered();
     for length in 0..bytes.len() {
-        let mut answer = Answer::after_cping(USUAL);
+        let mut answer = Answer::after_cping(DEFAULT_PACKET);
         let mut rest = &bytes[..length];
         while let (used, Some(_)) = answer.next(rest).unwrap() {
             rest = &rest[used..];
@@ -111,7 +111,7 @@ fn what_no_container_says_is_refused() {
         hear_one(&[answered()[5..].to_vec(), packet(b"\x05\x01")].concat()),
         order(5, "after the end of the answer")
     );
-    assert_eq!(hear(Answer::after_cping(USUAL), &[&head]), order(4, "before the answer to CPing"));
+    assert_eq!(hear(Answer::after_cping(DEFAULT_PACKET), &[&head]), order(4, "before the answer to CPing"));
     assert_eq!(hear_one(&after(packet(b"\x03\0\x05abc\0"))), Err(Malformed::Short(3)));
     assert_eq!(hear_one(&after(packet(b"\x03\0\x01abc"))), Err(Malformed::Over { kind: 3, bytes: 2 }));
     assert_eq!(hear_one(&after(packet(b"\x03\0"))), Err(Malformed::Short(3)));
@@ -150,7 +150,7 @@ fn heads_are_what_a_line_of_http_can_hold() {
 #[test]
 fn a_connection_that_is_not_to_be_used_again_is_not() {
     let bytes = [packet(HEAD), packet(b"\x05\0")].concat();
-    let mut answer = Answer::new(USUAL);
+    let mut answer = Answer::new(DEFAULT_PACKET);
     let mut rest = &bytes[..];
     while let (used, Some(_)) = answer.next(rest).unwrap() {
         rest = &rest[used..];

@@ -99,9 +99,9 @@ pub struct Server {
 
 impl Server {
     /// ScriptLogLength when nothing is set.
-    pub const USUAL_LOG_LENGTH: u64 = 10_385_760;
+    pub const DEFAULT_LOG_LENGTH: u64 = 10_385_760;
     /// ScriptLogBuffer when nothing is set.
-    pub const USUAL_LOG_BUFFER: u64 = 1024;
+    pub const DEFAULT_LOG_BUFFER: u64 = 1024;
 }
 
 impl Merge for Server {

@@ -23,7 +23,7 @@ use crate::technique::overridden::overridden;
 use crate::technique::respond::fail;
 use crate::technique::sockets::Sockets;
 use bytes::Bytes;
-use hostler_ajp::{Attribute, USUAL};
+use hostler_ajp::{Attribute, DEFAULT_PACKET};
 use hostler_config::directives::proxy::pass;
 use hostler_config::directives::servlet::{HANDLER, is_private};
 use hostler_gateway::Error;
@@ -184,7 +184,7 @@ impl Words {
             path: &self.path,
             server_name: Some(machine.host.as_bytes()),
             attributes: vec![Attribute::Named(b"hostler.server_name", &self.server_name)],
-            packet: USUAL,
+            packet: DEFAULT_PACKET,
             timeout: None,
             as_jk: AsJk::default(),
             is_last: false,

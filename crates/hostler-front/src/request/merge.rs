@@ -14,7 +14,7 @@ const MAX: usize = 4096;
 const MAX_BYTES: usize = 16 << 20;
 
 /// What a merge takes besides what comes from `.htaccess` files, and by how much these grow, in bytes.
-const USUAL: usize = 2048;
+const BASE: usize = 2048;
 const GROWTH: usize = 8;
 
 /// Configurations from larger `.htaccess` files are merged aside.
@@ -82,7 +82,7 @@ pub(crate) async fn merge(request: &Request, over: &[Arc<DirConfig>]) -> Result<
 
 impl MergeCache {
     fn keep(&mut self, key: Key, merge: MergeEntry) {
-        let size = USUAL + GROWTH * merge.result.weight;
+        let size = BASE + GROWTH * merge.result.weight;
         if size > MAX_BYTES {
             return;
         }

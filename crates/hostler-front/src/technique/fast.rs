@@ -110,6 +110,10 @@ pub(crate) struct FastRequest {
 }
 
 /// With who answers.
+#[allow(
+    clippy::large_enum_variant,
+    reason = "the large one is the usual one, and its request is in a box already"
+)]
 enum Conversation {
     /// A worker.
     Ring(Begin),
@@ -347,7 +351,7 @@ impl FastRequest {
             }
             Route::Socket(way, _) => match answer {
                 Answer::OtherSocket(Some(answer)) => answer.go_on(request).await,
-                _ => way.from_handler(request).await,
+                _ => way.respond_slowly(request).await,
             },
         })
         .await

@@ -3,7 +3,7 @@
 use hostler_config::Config;
 use hostler_config::directives::jk::Kind;
 use hostler_config::directives::proxy::checks::CheckMethod;
-use hostler_config::directives::proxy::parameters::{Method as Said, Parameters};
+use hostler_config::directives::proxy::parameters::{Method as ConfiguredMethod, Parameters};
 use hostler_config::directives::proxy::{self, Worker, url::Url};
 use hostler_gateway::upstream::{Balancer, Method, States, Target, Upstream, UpstreamSettings};
 use hostler_wire::plan::MemberState;
@@ -91,9 +91,9 @@ fn address<T>(value: &Arc<T>) -> usize {
 fn balanced(balancer: &proxy::Balancer, buffer: Option<u32>) -> Balancer {
     let members = balancer.members.iter().map(|member| upstream(&member.worker, buffer)).collect();
     let method = match balancer.parameters.method.unwrap_or_default() {
-        Said::ByRequests => Method::ByRequests,
-        Said::ByTraffic => Method::ByTraffic,
-        Said::ByBusyness => Method::ByBusyness,
+        ConfiguredMethod::ByRequests => Method::ByRequests,
+        ConfiguredMethod::ByTraffic => Method::ByTraffic,
+        ConfiguredMethod::ByBusyness => Method::ByBusyness,
     };
     let no_failover = balancer.parameters.no_failover == Some(true);
     let recovery = balancer.parameters.force_recovery.unwrap_or(true);

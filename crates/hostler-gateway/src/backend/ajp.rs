@@ -6,7 +6,8 @@
 use super::stream::{self, CantSay, CutOff, Event, EventOf, Protocol};
 use bytes::{Buf as _, Bytes, BytesMut};
 use hostler_ajp::{
-    Answer, BODY, Event as Said, ForwardRequest, Head, LONGEST, TooLong, USUAL, body, body_end, cping,
+    Answer, BODY, DEFAULT_PACKET, Event as WireEvent, ForwardRequest, Head, LONGEST, TooLong, body, body_end,
+    cping,
 };
 
 /// The protocol.
@@ -46,13 +47,13 @@ impl Ask {
     /// For [`ping`].
     #[must_use]
     pub const fn whether_it_is_there() -> Self {
-        Self { body: BodyAnnouncement::Nothing, packet: USUAL, is_ping: true, is_last: false }
+        Self { body: BodyAnnouncement::Nothing, packet: DEFAULT_PACKET, is_ping: true, is_last: false }
     }
 
     /// For packets of the usual length.
     #[must_use]
     pub const fn usual(body: BodyAnnouncement) -> Self {
-        Self { body, packet: USUAL, is_ping: false, is_last: false }
+        Self { body, packet: DEFAULT_PACKET, is_ping: false, is_last: false }
     }
 }
 
@@ -115,7 +116,7 @@ impl Protocol for Ajp {
     type Head = Head;
 
     fn answer(ask: &Ask) -> Talk {
-        let most = BODY + ask.packet.clamp(USUAL, LONGEST) - USUAL;
+        let most = BODY + ask.packet.clamp(DEFAULT_PACKET, LONGEST) - DEFAULT_PACKET;
         Talk {
             answer: if ask.is_ping { Answer::after_cping(ask.packet) } else { Answer::new(ask.packet) },
             held: BytesMut::new(),
@@ -154,26 +155,26 @@ impl Protocol for Ajp {
             let (used, said) = talk.answer.next(bytes).map_err(|error| error.to_string())?;
             let event = match said {
                 None => None,
-                Some(Said::Head(head)) => Some(Event::Head(head)),
-                Some(Said::Body(piece)) => Some(Event::Output(bytes.slice_ref(piece))),
-                Some(Said::End { .. }) => Some(Event::End { trouble: None }),
-                Some(Said::Wants(bytes)) if talk.wanted.is_some() => {
+                Some(WireEvent::Head(head)) => Some(Event::Head(head)),
+                Some(WireEvent::Body(piece)) => Some(Event::Output(bytes.slice_ref(piece))),
+                Some(WireEvent::End { .. }) => Some(Event::End { trouble: None }),
+                Some(WireEvent::Wants(bytes)) if talk.wanted.is_some() => {
                     return Err(format!(
                         "it asks for {bytes} bytes of the body before it has got those it asked for"
                     ));
                 }
-                Some(Said::Wants(length)) => {
+                Some(WireEvent::Wants(length)) => {
                     // None at all would be the body's end.
                     let length = if length == 0 { talk.most } else { length.into() };
                     talk.wanted = Some(length.min(talk.most));
                     None
                 }
-                Some(Said::CPong) => {
+                Some(WireEvent::CPong) => {
                     talk.ping = talk.ping.map(|_| true);
                     talk.ping.map(|_| Event::End { trouble: None })
                 }
                 // What has come is sent on as it comes.
-                Some(Said::Flush) => None,
+                Some(WireEvent::Flush) => None,
             };
             bytes.advance(used);
             if event.is_some() || bytes.is_empty() || talk.wanted.is_some() {

@@ -7,7 +7,7 @@ use super::stream::{self, CantSay, CutOff, Event, EventOf, Protocol, Variables};
 use crate::Error;
 use bytes::{Buf as _, Bytes};
 use hostler_fastcgi::{
-    Answer, Event as Said, ProtocolStatus, RecordType, Role, TooLong, abort, begin_request, params,
+    Answer, Event as WireEvent, ProtocolStatus, RecordType, Role, TooLong, abort, begin_request, params,
     stream as records,
 };
 use std::convert::Infallible;
@@ -122,9 +122,9 @@ impl Protocol for FastCgi {
     fn next(talk: &mut Talk, bytes: &mut Bytes) -> Result<Option<EventOf<Self>>, String> {
         let (used, said) = talk.answer.next(bytes).map_err(|error| error.to_string())?;
         let event = said.map(|said| match said {
-            Said::Stdout(piece) => Event::Output(bytes.slice_ref(piece)),
-            Said::Stderr(piece) => Event::Log(bytes.slice_ref(piece)),
-            Said::End { protocol_status, .. } => Event::End { trouble: trouble(protocol_status) },
+            WireEvent::Stdout(piece) => Event::Output(bytes.slice_ref(piece)),
+            WireEvent::Stderr(piece) => Event::Log(bytes.slice_ref(piece)),
+            WireEvent::End { protocol_status, .. } => Event::End { trouble: trouble(protocol_status) },
         });
         bytes.advance(used);
         Ok(event)

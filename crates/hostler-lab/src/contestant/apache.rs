@@ -26,7 +26,7 @@ const MODULE_FOLDERS: [&str; 8] = [
 
 /// What a usual installation loads, and nothing that would answer or change what nobody asked it to; in the order of
 /// loading. Others are loaded where the configuration speaks of them ([`MENTIONED`]).
-const USUAL: [&str; 17] = [
+const COMMON: [&str; 17] = [
     "unixd",
     "authz_core",
     "authz_host",
@@ -111,7 +111,7 @@ impl Apache {
         // These need what others have loaded.
         let proxies = MENTIONED.into_iter().any(|(name, word)| name == "proxy" && text.contains(word));
         let wanted = wanted.filter(|name| proxies || !name.starts_with("proxy_"));
-        let names = first.iter().copied().chain(USUAL).chain(wanted);
+        let names = first.iter().copied().chain(COMMON).chain(wanted);
         let found = names.filter_map(|name| Some((name, self.module(name)?)));
         found.map(|(name, path)| line(name, &path)).collect()
     }

@@ -3,7 +3,7 @@
 //! A site is all virtual hosts of one user, and it has one limit of each kind: that of the main server, unless one of
 //! its virtual hosts says otherwise. Two that say different things are an error.
 
-use hostler_config::directives::pool::SiteLimits as Said;
+use hostler_config::directives::pool::SiteLimits as ConfiguredLimits;
 use hostler_config::{Config, Server};
 use hostler_sys::cgroup::{Controller, Group};
 use hostler_wire::plan::{SiteId, SiteLimits};
@@ -41,7 +41,7 @@ fn one<'a, T: Copy + PartialEq>(
     config: &Config,
     members: impl Iterator<Item = &'a Server>,
     directive: &str,
-    of: impl Fn(&Said) -> Option<Option<T>>,
+    of: impl Fn(&ConfiguredLimits) -> Option<Option<T>>,
     errors: &mut Vec<String>,
 ) -> Option<T> {
     let main = of(&config.main().conf.core.site_limits).flatten();

@@ -39,9 +39,9 @@ impl Beginning {
 pub(super) fn keep(request: &Request) -> Option<RecordedBody> {
     let conf = &request.server.conf.cgi;
     conf.log.as_ref()?;
-    let most = conf.log_buffer.unwrap_or(Server::USUAL_LOG_BUFFER);
+    let most = conf.log_buffer.unwrap_or(Server::DEFAULT_LOG_BUFFER);
     let most = usize::try_from(most).unwrap_or(usize::MAX).min(LONGEST_BODY);
-    let longest = conf.log_length.unwrap_or(Server::USUAL_LOG_LENGTH);
+    let longest = conf.log_length.unwrap_or(Server::DEFAULT_LOG_LENGTH);
     let longest = usize::try_from(longest).unwrap_or(usize::MAX).min(LONGEST_OUTPUT);
     Some(Rc::new(RefCell::new(Beginning { bytes: Vec::new(), most, longest, output: Vec::new() })))
 }
@@ -124,7 +124,7 @@ fn push_field(text: &mut String, name: &[u8], value: &[u8]) {
 async fn write(request: &Request, text: String) {
     let conf = &request.server.conf.cgi;
     let Some(path) = conf.log.as_deref() else { return };
-    let most = conf.log_length.unwrap_or(Server::USUAL_LOG_LENGTH);
+    let most = conf.log_length.unwrap_or(Server::DEFAULT_LOG_LENGTH);
     if let Ok(link) = request.thread.site(&request.server).link().await
         && matches!(link.append(path, most, &text).await, Ok(true))
     {

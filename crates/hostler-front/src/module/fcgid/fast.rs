@@ -41,7 +41,7 @@ impl SocketWay for Way {
         ask::<FastCgi>(&self.0, request, &environment)
     }
 
-    fn from_handler<'a>(&self, request: &'a mut Request) -> Later<'a, Result<Body, Halt>> {
+    fn respond_slowly<'a>(&self, request: &'a mut Request) -> Later<'a, Result<Body, Halt>> {
         Box::pin(super::handle(request))
     }
 }

@@ -11,9 +11,9 @@ use crate::technique::sockets;
 use crate::technique::upstreams::Upstreams;
 use hostler_config::Server;
 use hostler_config::directives::proxy::checks::{CheckMethod, INTERVAL};
-use hostler_config::directives::proxy::{Balancer as ServerAnswer, Worker};
+use hostler_config::directives::proxy::{Balancer as BalancerConfig, Worker};
 use hostler_expr::{Answer, Captures, Host, Variable};
-use hostler_gateway::backend::http::{Event, RequestFacts, Sending, ServerAnswer as Head};
+use hostler_gateway::backend::http::{Event, RequestFacts, Sending, ServerAnswer};
 use hostler_gateway::upstream::{Connection, Exchange, Request, Target, Upstream};
 use hostler_http1::answer::Limits;
 use std::borrow::Cow;
@@ -31,7 +31,7 @@ const CPONG: [u8; 5] = [0x41, 0x42, 0, 1, 9];
 /// Begins all checks; for one thread of the front.
 pub(crate) fn begin(thread: &Rc<Thread>) {
     let config = thread.shared.config.clone();
-    let mut seen: Vec<*const ServerAnswer> = Vec::new();
+    let mut seen: Vec<*const BalancerConfig> = Vec::new();
     for server in config.servers.iter().filter(|server| server.user_of.is_none()) {
         for said in &server.conf.proxy.balancers {
             if seen.contains(&Arc::as_ptr(said)) {
@@ -65,7 +65,7 @@ struct Check {
 
 /// What a condition may ask of an answer.
 struct CheckAnswer {
-    said: Head,
+    said: ServerAnswer,
     body: Vec<u8>,
 }
 

@@ -75,7 +75,7 @@ impl SocketWay for Server {
         }))
     }
 
-    fn from_handler<'a>(&self, request: &'a mut Request) -> Later<'a, Result<Body, Halt>> {
+    fn respond_slowly<'a>(&self, request: &'a mut Request) -> Later<'a, Result<Body, Halt>> {
         Box::pin(run::handle(request))
     }
 }

@@ -23,7 +23,7 @@ use crate::technique::respond::fail;
 use crate::technique::sockets::Sockets;
 use crate::technique::sockets::{Address, Target};
 use bytes::Bytes;
-use hostler_ajp::{Attribute, LONGEST, USUAL};
+use hostler_ajp::{Attribute, DEFAULT_PACKET, LONGEST};
 use hostler_config::directives::proxy::url::Url;
 use hostler_gateway::backend::ajp::Ajp;
 use hostler_gateway::backend::stream::Keep;
@@ -196,7 +196,7 @@ fn address(url: &Url) -> Address {
 
 /// The longest packet, as mod_proxy_ajp takes it from a buffer's size.
 fn packet(buffer: Option<usize>) -> usize {
-    buffer.map_or(USUAL, |size| size.next_multiple_of(1024).clamp(USUAL, LONGEST))
+    buffer.map_or(DEFAULT_PACKET, |size| size.next_multiple_of(1024).clamp(DEFAULT_PACKET, LONGEST))
 }
 
 /// `JkEnvVar`: variables that the container is told as attributes of the request.

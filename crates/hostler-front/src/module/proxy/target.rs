@@ -12,7 +12,7 @@ use hostler_config::directives::core::EncodedSlashes;
 use hostler_config::directives::proxy::parameters::Parameters;
 use hostler_config::directives::proxy::pass::Form;
 use hostler_config::directives::proxy::url::Url;
-use hostler_config::directives::proxy::{Balancer as Said, pass};
+use hostler_config::directives::proxy::{Balancer as BalancerConfig, pass};
 use hostler_gateway::upstream::{Balancer, Upstream, UpstreamSettings};
 use hostler_http1::framing::has_token;
 use hostler_http1::head::{HTTP_2, HTTP_11};
@@ -39,7 +39,7 @@ impl Aim {
 /// Who may answer.
 pub(super) enum Whose {
     One(Destination),
-    Balancer(Arc<Balancer>, Arc<Said>),
+    Balancer(Arc<Balancer>, Arc<BalancerConfig>),
 }
 
 /// A server, and what is said of it.
@@ -163,7 +163,7 @@ pub(super) fn whose(request: &Request, aim: &Aim) -> Result<Whose, Halt> {
 pub(super) fn member(
     request: &Request,
     upstream: Arc<Upstream>,
-    said: &Said,
+    said: &BalancerConfig,
     index: usize,
     aim: &Aim,
 ) -> Destination {

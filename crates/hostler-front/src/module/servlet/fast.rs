@@ -38,7 +38,7 @@ impl SocketWay for Way {
         Some(StreamAnswer::new(Technique, pool.try_begin(work)?))
     }
 
-    fn from_handler<'a>(&self, request: &'a mut Request) -> Later<'a, Result<Body, Halt>> {
+    fn respond_slowly<'a>(&self, request: &'a mut Request) -> Later<'a, Result<Body, Halt>> {
         Box::pin(super::handle(request))
     }
 }

@@ -212,9 +212,9 @@ fn settings(server: &Server, threads: u32) -> Settings {
 /// The largest heap, in bytes: the configured one; else half of what the site may take, the rest being classes, compiled code
 /// and stacks; 256 MB at most.
 fn heap(configured: Option<u64>, limit: Option<u64>) -> u64 {
-    const USUAL: u64 = 256 << 20;
+    const DEFAULT: u64 = 256 << 20;
     const LEAST: u64 = 16 << 20;
-    configured.unwrap_or_else(|| limit.map_or(USUAL, |limit| (limit / 2).clamp(LEAST, USUAL)))
+    configured.unwrap_or_else(|| limit.map_or(DEFAULT, |limit| (limit / 2).clamp(LEAST, DEFAULT)))
 }
 
 /// An application, as the program hostler-servlet reads it.

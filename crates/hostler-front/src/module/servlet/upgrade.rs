@@ -17,7 +17,7 @@ use crate::technique::respond::fail;
 use crate::technique::sockets;
 use crate::technique::websocket;
 use bytes::Bytes;
-use hostler_ajp::{Attribute, Head, USUAL};
+use hostler_ajp::{Attribute, DEFAULT_PACKET, Head};
 use hostler_config::directives::alias::escape_path;
 use hostler_gateway::backend::ajp::Pool;
 use hostler_gateway::backend::http::{Event, RequestFacts, Sending, ServerAnswer};
@@ -108,7 +108,7 @@ async fn begin(
         path: b"/",
         server_name: Some(machine.host.as_bytes()),
         attributes: vec![Attribute::Named(ASK, b"1")],
-        packet: USUAL,
+        packet: DEFAULT_PACKET,
         timeout: None,
         as_jk: AsJk::default(),
         is_last: false,

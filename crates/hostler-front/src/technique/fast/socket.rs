@@ -16,11 +16,11 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Who answers requests for a URL over a socket.
 pub(crate) trait SocketWay {
-    /// Asks; `None`: that is for the slow path ([`Self::from_handler`]).
+    /// Asks; `None`: that is for the slow path ([`Self::respond_slowly`]).
     fn ask(&self, request: &Request) -> Option<Box<dyn SocketAnswer>>;
 
     /// The slow path's handler.
-    fn from_handler<'a>(&self, request: &'a mut Request) -> Later<'a, Result<Body, Halt>>;
+    fn respond_slowly<'a>(&self, request: &'a mut Request) -> Later<'a, Result<Body, Halt>>;
 }
 
 /// An answer that comes over a socket.

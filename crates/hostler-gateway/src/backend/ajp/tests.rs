@@ -154,7 +154,7 @@ fn work(path: &str, announced: BodyAnnouncement) -> stream::Work<Ask> {
     };
     stream::Work {
         thread: 0,
-        head: head(&request, USUAL).unwrap(),
+        head: head(&request, DEFAULT_PACKET).unwrap(),
         has_body: announced != BodyAnnouncement::Nothing,
         timeout: TIMEOUT,
         on_abandon: OnAbandon::TakeBackOrKill(TIMEOUT),

@@ -1,7 +1,7 @@
 //! HTTP/1.1 over the pools of workers: for programs that are started and counted here, and serve one request of a
 //! connection at a time. (Servers that are there already have [`crate::upstream`].)
 
-use super::{Answer, Event as Told, Malformed, RequestFacts, Sending, ServerAnswer};
+use super::{Answer, Event as WireEvent, Malformed, RequestFacts, Sending, ServerAnswer};
 use crate::backend::stream::{self, CantSay, CutOff, Event, EventOf, Protocol};
 use bytes::{Bytes, BytesMut};
 use hostler_http1::answer::Limits;
@@ -68,10 +68,10 @@ impl Protocol for Http {
             let told = talk.answer.next(&mut talk.pending).map_err(|error: Malformed| error.to_string())?;
             return Ok(match told {
                 None => None,
-                Some(Told::Interim(_) | Told::Trailers(_) | Told::Upgraded) => continue,
-                Some(Told::Head(said)) => Some(Event::Head(said)),
-                Some(Told::Body(piece)) => Some(Event::Output(piece)),
-                Some(Told::End) => Some(Event::End { trouble: None }),
+                Some(WireEvent::Interim(_) | WireEvent::Trailers(_) | WireEvent::Upgraded) => continue,
+                Some(WireEvent::Head(said)) => Some(Event::Head(said)),
+                Some(WireEvent::Body(piece)) => Some(Event::Output(piece)),
+                Some(WireEvent::End) => Some(Event::End { trouble: None }),
             });
         }
     }
