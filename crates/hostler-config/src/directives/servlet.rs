@@ -24,7 +24,7 @@ pub const WHY_NOT: &str = "servlets run in threads of one Java virtual machine, 
 static DIRECTIVES: &[Directive] = &[Directive::new(
     "ServletApp",
     Arity::TakeArgv,
-    "URL-path file.war|directory [heap=bytes[k|m|g]] [java-home=directory] [jvm=-option] [work=directory] [threads=number] [reloadable=on|off] \
+    "URL-path file.war|directory [heap=bytes[k|m|g]] [java-home=directory] [jvm=-option|option=-option] [work=directory] [threads=number] [reloadable=on|off] \
      [parameter=name:value]",
     "An application of servlets and JSP, and the path under which it answers for all URLs, whatever is on the disk there. Its \
      archive is unpacked, and deployed anew when it changes. All applications of a site's user run in one Java virtual machine \
@@ -172,8 +172,8 @@ fn set(app: &mut App, word: &str) -> Result<(), String> {
         "java-home" => return Err("java-home: needs an absolute path".to_owned()),
         "work" if value.starts_with('/') => app.work = Some(value.trim_end_matches('/').into()),
         "work" => return Err("work: needs an absolute path".to_owned()),
-        "jvm" if value.starts_with('-') => app.jvm.push(value.into()),
-        "jvm" => return Err("jvm: needs an option of java's, which begins with -".to_owned()),
+        "jvm" | "option" if value.starts_with('-') => app.jvm.push(value.into()),
+        "jvm" | "option" => return Err(format!("{name}: needs an option of java's, which begins with -")),
         "threads" => {
             let threads = value.parse().ok().filter(|threads| (1..=10_000).contains(threads));
             app.threads = Some(threads.ok_or("threads: needs a number from 1 to 10000")?);

@@ -19,6 +19,7 @@
 pub(crate) mod answer;
 pub(crate) mod checks;
 mod choice;
+mod containers;
 mod fast;
 mod http2;
 mod outgoing;

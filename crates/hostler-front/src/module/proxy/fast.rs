@@ -1,6 +1,7 @@
 //! Another server on the fast path: one that is named by itself, over HTTP/1.1 without TLS, where nothing is done with its
 //! answers. Where no connection to it is kept, and whatever else is out of the ordinary, the slow path is asked.
 
+use super::containers;
 use super::output::{Broken, Conversation};
 use super::run::{self, Taken};
 use super::target::{Aim, Destination, Whose, query};
@@ -24,15 +25,23 @@ use std::task::{Context, Poll, ready};
 pub(super) fn remember(request: &Request, aim: &Aim, whose: &Whose) {
     fast::remember_socket(request, "proxy", || {
         let Whose::One(to) = whose else { return None };
-        let conf = &request.server.conf.proxy;
-        let may = &*to.url.scheme == "http"
-            && !to.is_unknown
-            && matches!(conf.via.unwrap_or_default(), Via::Off | Via::Block)
-            && conf.max_forwards.is_none_or(|most| most < 0)
-            && super::mounted(request).is_none();
+        if to.is_unknown || super::mounted(request).is_some() {
+            return None;
+        }
         let has_urls = super::answer::maps(&request.resource.dir.proxy);
         let path = aim.path_alone().to_vec();
-        may.then(|| Rc::new(Server { to: RefCell::new(to.clone()), path, has_urls }) as Rc<dyn SocketWay>)
+        let conf = &request.server.conf.proxy;
+        match &*to.url.scheme {
+            "http" => {
+                let may = matches!(conf.via.unwrap_or_default(), Via::Off | Via::Block)
+                    && conf.max_forwards.is_none_or(|most| most < 0);
+                may.then(|| {
+                    Rc::new(Server { to: RefCell::new(to.clone()), path, has_urls }) as Rc<dyn SocketWay>
+                })
+            }
+            "ajp" => containers::way(request, to, path, has_urls),
+            _ => None,
+        }
     });
 }
 

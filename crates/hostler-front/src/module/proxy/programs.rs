@@ -24,6 +24,7 @@ use crate::technique::sockets::Sockets;
 use crate::technique::sockets::{Address, Target};
 use bytes::Bytes;
 use hostler_ajp::{Attribute, DEFAULT_PACKET, LONGEST};
+use hostler_config::Server;
 use hostler_config::directives::proxy::url::Url;
 use hostler_gateway::backend::ajp::Ajp;
 use hostler_gateway::backend::stream::Keep;
@@ -51,7 +52,7 @@ pub(super) async fn answer(
 }
 
 /// `use_server_errors` of a mount: a page of this server's in the place of the answer.
-fn own_page(request: &mut Request) -> Option<Halt> {
+pub(super) fn own_page(request: &mut Request) -> Option<Halt> {
     let from = mounted(request)?.rule.own_errors?;
     if request.reply.status < from {
         return None;
@@ -70,11 +71,7 @@ async fn attempt(
             NoAnswer::NotConnected(Error::because(Kind::NotConnected, why.to_string()), 503)
         })?;
     let timeout = to.timeout(request);
-    let target = Arc::new(Target {
-        address: address(&to.url),
-        connect_timeout: to.parameters.connect_timeout.unwrap_or(timeout),
-        settings: connections(request, to),
-    });
+    let target = Arc::new(target(request, to, timeout));
     let end = match mounted(request) {
         // It is without the query, and may have what looks like one.
         Some(_) => to.path.len(),
@@ -102,10 +99,16 @@ async fn attempt(
         let keep = if to.parameters.reuse == Some(true) { Keep::Connection } else { Keep::Nothing };
         proxy_fcgi::serve(request, &worker, target, (&path, keep), timeout, client).await?
     };
-    Ok(match body {
-        Body::Stream(stream) => Body::Stream(Box::new(BusyBody { stream, usage })),
-        whole => whole,
-    })
+    Ok(BusyBody::around(body, usage))
+}
+
+/// What is connected to.
+pub(super) fn target(request: &Request, to: &Destination, timeout: Duration) -> Target {
+    Target {
+        address: address(&to.url),
+        connect_timeout: to.parameters.connect_timeout.unwrap_or(timeout),
+        settings: connections(request, to),
+    }
 }
 
 /// How many connections there may be, and how long idle ones are kept.
@@ -118,10 +121,20 @@ fn connections(request: &Request, to: &Destination) -> Settings {
 }
 
 /// An answer's body on its way: as long as it is, the server counts as busy.
-struct BusyBody {
+pub(super) struct BusyBody {
     stream: Box<dyn BodyStream>,
     #[allow(dead_code, reason = "it counts as long as it is there")]
     usage: Usage,
+}
+
+impl BusyBody {
+    /// A body that is whole needs nobody any more.
+    pub(super) fn around(body: Body, usage: Usage) -> Body {
+        match body {
+            Body::Stream(stream) => Body::Stream(Box::new(Self { stream, usage })),
+            whole => whole,
+        }
+    }
 }
 
 impl BodyStream for BusyBody {
@@ -195,7 +208,8 @@ fn address(url: &Url) -> Address {
 }
 
 /// The longest packet, as mod_proxy_ajp takes it from a buffer's size.
-fn packet(buffer: Option<usize>) -> usize {
+pub(super) fn packet(to: &Destination, server: &Server) -> usize {
+    let buffer = to.parameters.io_buffer.or(server.conf.proxy.io_buffer);
     buffer.map_or(DEFAULT_PACKET, |size| size.next_multiple_of(1024).clamp(DEFAULT_PACKET, LONGEST))
 }
 
@@ -207,6 +221,11 @@ fn variables(request: &Request) -> Vec<(Vec<u8>, Vec<u8>)> {
     };
     let all = &request.server.conf.jk.variables;
     all.iter().filter_map(|(name, usual)| Some((name.as_bytes().to_vec(), value(name, usual)?))).collect()
+}
+
+/// What a container wants to be told before it believes anything (`secret=`).
+pub(super) fn secret(to: &Destination) -> Option<Attribute<'_>> {
+    to.parameters.secret.as_deref().map(|secret| Attribute::Secret(secret.as_bytes()))
 }
 
 /// Asks a servlet container; what it says of URLs and cookies is put in this server's words.
@@ -230,8 +249,7 @@ async fn contain(
         })?;
     }
     let own = mounted(request).map(|_| variables(request)).unwrap_or_default();
-    let secret = to.parameters.secret.as_deref().map(|secret| Attribute::Secret(secret.as_bytes()));
-    let mut attributes: Vec<Attribute<'_>> = secret.into_iter().collect();
+    let mut attributes: Vec<Attribute<'_>> = secret(to).into_iter().collect();
     let mut as_jk = AsJk::default();
     if mounted(request).is_some() {
         let route = to.parameters.route.as_deref().map(|route| Attribute::Route(route.as_bytes()));
@@ -247,7 +265,7 @@ async fn contain(
             local_address: conf.local_address == Some(true),
         };
     }
-    let packet = packet(to.parameters.io_buffer.or(server.conf.proxy.io_buffer));
+    let packet = packet(to, &server);
     let is_last = to.parameters.reuse == Some(false)
         || (mounted(request).is_some() && server.conf.jk.disables_reuse == Some(true));
     let told = ContainerRequest {
