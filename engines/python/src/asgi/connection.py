@@ -43,6 +43,11 @@ class Connection(asyncio.Protocol):
         if self._buffer:
             data = self._buffer + data
         at, length = 0, len(data)
+        if length > 5 and data[0] == wire.SCOPE and length == 5 + int.from_bytes(data[1:5], "big"):
+            # Nearly always.
+            self._buffer = b""
+            self._begin(data[5:])
+            return
         while length - at >= 5:
             end = at + 5 + int.from_bytes(data[at + 1 : at + 5], "big")
             if end > length:

@@ -164,13 +164,12 @@ class Http(Receiver):
             raise ValueError(f"{int(status)} is not a status that an answer can have")
         if message.get("trailers"):
             self._trailers = []
-        headers = list(message.get("headers", ()))
-        self._head = wire.head(b"H", int(status), headers)
-        for name, value in headers:
-            if len(name) == 14 and bytes(name).lower() == b"content-length":
-                if not bytes(value).isdigit():
-                    raise ValueError(f"{value!r} is not a length (content-length)")
-                self._left = int(value)
+        head, length = wire.measured_head(b"H", int(status), message.get("headers", ()))
+        if length is not None:
+            if not length.isdigit():
+                raise ValueError(f"{length!r} is not a length (content-length)")
+            self._left = int(length)
+        self._head = head
         if self._is_head or status in (204, 304):
             self._left = None
         self._is_started = True

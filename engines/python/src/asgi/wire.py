@@ -8,6 +8,8 @@ SCOPE, BODY, END = b"S"[0], b"B"[0], b"E"[0]
 
 FRAME = struct.Struct(">cI")
 HEAD = struct.Struct(">HH")
+# Both together.
+BEGINNING = struct.Struct(">cIHH")
 FIELD = struct.Struct(">HI")
 
 # An answer's end: the connection can have the next request, or is closed.
@@ -29,15 +31,16 @@ def frame(kind, payload):
     return FRAME.pack(kind, len(payload)) + payload
 
 
-# Fields as they are sent, by what the application has said: most are said again with each answer, and to check and encode
-# one anew costs several times as much as to find it. So many at most, none longer than so many bytes.
+# Fields as they are sent, and what each says of the body's length (None: nothing), by what the application has said: most are
+# said again with each answer, and to check and encode one anew costs several times as much as to find it. So many at most, none
+# longer than so many bytes.
 MOST_KNOWN = 512
 LONGEST_KNOWN = 256
 _known = {}
 
 
 def field(header):
-    """A header field as it is sent, checked."""
+    """A header field as it is sent, checked; and what it says of the body's length, or None."""
     name, value = header
     if type(name) is not bytes or type(value) is not bytes:
         if not isinstance(name, (bytes, bytearray)) or not isinstance(value, (bytes, bytearray)):
@@ -52,30 +55,34 @@ def field(header):
     if BAD_VALUE(value):
         raise ValueError(f"the value of the header {name!r} has a line end or a NUL: {value!r}")
     encoded = FIELD.pack(len(name), len(value)) + name + value
+    known = encoded, value if len(name) == 14 and name.lower() == b"content-length" else None
     if type(header) is tuple and type(header[0]) is type(header[1]) is bytes and len(encoded) <= LONGEST_KNOWN:
         if len(_known) >= MOST_KNOWN:
             _known.clear()
-        _known[header] = encoded
-    return encoded
+        _known[header] = known
+    return known
 
 
-def fields(headers):
-    """Header fields as they are sent, checked."""
-    parts = []
+def measured_head(kind, status, headers):
+    """The frame of a head, and what its fields say of the body's length, or None."""
+    parts, length = [], None
     for header in headers:
         try:
-            part = _known.get(header)
+            known = _known.get(header)
         except TypeError:
             # A list, say: nothing that can be a key.
-            part = None
-        parts.append(part or field(header))
-    return len(parts), b"".join(parts)
+            known = None
+        part, said = known or field(header)
+        parts.append(part)
+        if said is not None:
+            length = said
+    encoded = b"".join(parts)
+    return BEGINNING.pack(kind, HEAD.size + len(encoded), status, len(parts)) + encoded, length
 
 
 def head(kind, status, headers):
     """The frame of a head: kind H (an answer's), A (a WebSocket is accepted), I (early hints)."""
-    count, encoded = fields(headers)
-    return FRAME.pack(kind, HEAD.size + len(encoded)) + HEAD.pack(status, count) + encoded
+    return measured_head(kind, status, headers)[0]
 
 
 def log(text):
