@@ -140,7 +140,8 @@ class Http(Receiver):
             raise ClientGone("the client has gone")
         if kind == "http.response.body":
             self._body(message.get("body", b""), message.get("more_body", False))
-            await self.connection.room()
+            if not self._is_complete:
+                await self.connection.room()
         elif kind == "http.response.start":
             self._start(message)
         elif kind == "http.response.trailers":
