@@ -484,16 +484,6 @@ fn mod_python_is_refused_with_what_to_write_instead() {
     }
 }
 
-#[test]
-fn scripts_that_would_choose_where_others_run_are_refused() {
-    let Err(said) =
-        Site::new().config("<Location /x>\nWSGIDispatchScript /srv/a.py\n</Location>").try_start()
-    else {
-        panic!("it starts")
-    };
-    assert!(said.contains("is not possible"), "{said}");
-}
-
 /// What is fetched from PyPI.
 const PACKAGES: [&str; 6] =
     ["django==5.*", "flask==3.*", "fastapi", "python-multipart", "uvloop", "channels==4.*"];

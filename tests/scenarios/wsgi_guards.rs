@@ -98,3 +98,39 @@ fn nobody_passes_where_a_script_cannot_be_asked() {
         .start();
     assert_eq!(status(&server, "X-Let: in\r\n"), 502);
 }
+
+const CHOOSER: &str = "
+import os
+def process_group(environ):
+    return environ.get('HTTP_X_PLACE')
+def callable_object(environ):
+    return 'named' * int(environ.get('HTTP_X_TIMES', 0)) or None
+";
+
+const PLACES: &str = "
+def application(environ, start_response):
+    start_response('200 OK', [('Content-Type', 'text/plain')])
+    return [environ['mod_wsgi.process_group'].encode()]
+";
+
+#[test]
+fn a_script_that_chooses_where_others_run_is_asked_each_time_and_may_not_choose_all() {
+    needs_python!();
+    let config = "WSGIDaemonProcess one processes=1 threads=1\nWSGIDaemonProcess two processes=1 threads=1\n\
+                  WSGIDaemonProcess other processes=1 threads=1\nWSGIScriptAlias /x @ROOT@/app/app.wsgi\n\
+                  <Directory @ROOT@/app>\nRequire all granted\n</Directory>\n\
+                  <Location /x>\nWSGIProcessGroup one\nWSGIDispatchScript @ROOT@/chooser.py\n\
+                  WSGIRestrictProcess one two\n</Location>\n";
+    let server = Site::new().file("chooser.py", CHOOSER).file("app/app.wsgi", PLACES).config(config).start();
+    let ask = |fields: &str| server.get_with("/x", &format!("Host: localhost\r\n{fields}"));
+    for _ in 0..3 {
+        assert_eq!(ask("").text(), "one", "{}", server.error_log());
+        assert_eq!(ask("X-Place: two\r\n").text(), "two");
+    }
+    assert_eq!(ask("X-Place: other\r\n").status, 500);
+    let _ = server.await_error("does not allow the process group \"other\"");
+    assert_eq!(ask("X-Times: 100\r\n").status, 500);
+    let _ = server.await_error("a name of more than 255 bytes");
+    fs::write(server.site().path("chooser.py"), "def process_group(environ): broken\n").unwrap();
+    assert_eq!(ask("X-Place: two\r\n").status, 500);
+}

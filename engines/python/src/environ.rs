@@ -116,6 +116,24 @@ pub(crate) fn of_guard(
     Ok(e.dictionary)
 }
 
+/// What a script that chooses where applications run is told of the request: what they will find, but for what is theirs alone.
+pub(crate) fn of_dispatch(
+    worker: &mut Worker,
+    server: &Server,
+    directory: &Directory,
+    head: &RequestHead<'_>,
+) -> Outcome {
+    let template = template(worker, server, directory)?;
+    let serial = py::number(0)?;
+    let e = of(worker, &template, head, directory, &serial)?;
+    let mut e = Environment { dictionary: e, names: &mut worker.names };
+    for name in ["wsgi.input", "wsgi.file_wrapper", "mod_wsgi.callable_object"] {
+        let name = e.names.of(name)?;
+        e.remove(&name);
+    }
+    Ok(e.dictionary)
+}
+
 /// `HTTP_*`, joined where there are several of one name.
 fn fields(e: &mut Environment<'_>, head: &RequestHead<'_>, pass_authorization: bool) -> Outcome<()> {
     for (at, (name, value)) in head.headers_in.iter().enumerate() {

@@ -1,4 +1,5 @@
-//! Scripts that guard: a question of the front's, the function of a script that answers it, and what that says.
+//! Scripts that guard, or choose where others run: a question of the front's, the functions of a script that answer it, and
+//! what they say.
 
 use crate::environ;
 use crate::exchange::{self, with};
@@ -23,20 +24,29 @@ pub(crate) fn answer(
             Ok(())
         });
     };
-    let environment = environ::of_guard(worker, server, directory, head)?;
     let script = String::from_utf8_lossy(asked.script);
+    if asked.question == Question::Dispatch {
+        let environment = environ::of_dispatch(worker, server, directory, head)?;
+        let arguments = [&py::text(&script)?, &py::truth(directory.reloading)?, &environment];
+        return tell(serial, &places(&worker.support.call(c"choose", &arguments)?)?);
+    }
+    let environment = environ::of_guard(worker, server, directory, head)?;
     let (name, first, second) = match asked.question {
         Question::Access { host } => ("allow_access", host, None),
         Question::Password { user, password } => ("check_password", user, Some(password)),
         Question::Digest { user, realm } => ("get_realm_hash", user, Some(realm)),
         Question::Groups { user } => ("groups_for_user", user, None),
+        Question::Dispatch => return Err(PythonError),
     };
     let second = second.map(py::bytes).transpose()?;
     let (script, name, first) = (py::text(&script)?, py::text(name)?, py::bytes(first)?);
     let reloading = py::truth(directory.reloading)?;
     let mut arguments = vec![&script, &name, &reloading, &environment, &first];
     arguments.extend(&second);
-    let said = said(&worker.support.call(c"ask", &arguments)?)?;
+    tell(serial, &said(&worker.support.call(c"ask", &arguments)?)?)
+}
+
+fn tell(serial: u64, said: &GuardReply) -> Outcome<()> {
     exchange::with(serial, |exchange| {
         let mut bytes = Vec::new();
         said.encode(&mut Encoder(&mut bytes));
@@ -46,16 +56,31 @@ pub(crate) fn answer(
     })
 }
 
-/// What the function of `support.py` gives: a list of bytes, of which the first is a word.
-fn said(list: &Object) -> Outcome<GuardReply> {
+/// The items of a list.
+fn items(list: &Object) -> Outcome<Vec<Object>> {
     // SAFETY: an object; its items are borrowed while it has them, and shared here.
-    let items: Vec<Vec<u8>> = unsafe {
+    unsafe {
         (0..ffi::PyList_Size(list.as_ptr()))
             .map(|at| Object::borrowed(ffi::PyList_GetItem(list.as_ptr(), at)))
-            .map(|item| Ok(item?.bytes().ok_or(PythonError)?.to_vec()))
-            .collect::<Outcome<_>>()?
-    };
-    let mut items = items.into_iter();
+            .collect()
+    }
+}
+
+/// What `choose` gives: three places, each bytes or None; or nothing.
+fn places(list: &Object) -> Outcome<GuardReply> {
+    let mut all = items(list)?.into_iter().map(|item| item.bytes().map(<[u8]>::to_vec));
+    match (all.next(), all.next(), all.next()) {
+        (Some(process), Some(application), Some(callable)) => {
+            Ok(GuardReply::Places([process, application, callable]))
+        }
+        _ => Ok(GuardReply::Failed),
+    }
+}
+
+/// What `ask` gives: a list of bytes, of which the first is a word.
+fn said(list: &Object) -> Outcome<GuardReply> {
+    let items = items(list)?.into_iter().map(|item| Ok(item.bytes().ok_or(PythonError)?.to_vec()));
+    let mut items = items.collect::<Outcome<Vec<Vec<u8>>>>()?.into_iter();
     let word = items.next().unwrap_or_default();
     Ok(match (&word[..], items.next()) {
         (b"yes", None) => GuardReply::Yes,

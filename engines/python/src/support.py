@@ -276,8 +276,8 @@ def begin(path, home, restrict_signal, restrict_stdout, restrict_stdin, dont_wri
     sys.path[:] = [home] * bool(home) + added + before
 
 
-# Modules of scripts, by their files: what was loaded, when it was written, and what it has raised.
-loaded = {}
+# Modules of scripts, by their files: what was loaded, and when it was written; and the files of those that no request has used.
+loaded, unused = {}, set()
 
 
 def module_name(file):
@@ -307,7 +307,27 @@ def load(file):
         sys.modules.pop(module.__name__, None)
         raise
     loaded[file] = (module, state)
+    unused.add(file)
     return module
+
+
+def is_stale(file, resource):
+    """Whether a script that says so itself (reload_required) is to be loaded anew; then it is forgotten."""
+    known = None if file in unused else loaded.get(file)
+    function = getattr(known[0], "reload_required", None) if known else None
+    try:
+        if function is None or not function(resource):
+            return False
+    except BaseException as error:
+        tell(file, error)
+        return False
+    say(INFO, f"Reloading WSGI script '{file}'.")
+    del loaded[file]
+    return True
+
+
+def says_when_stale(file):
+    return file in loaded and hasattr(loaded[file][0], "reload_required")
 
 
 def application(file, callable_name):
@@ -318,6 +338,7 @@ def application(file, callable_name):
         say(ERROR, f"Failed to exec Python script file '{file}'.")
         tell(file, error)
         return False
+    unused.discard(file)
     found = getattr(module, callable_name, None)
     if found is None:
         say(ERROR, f"Target WSGI script '{file}' does not contain WSGI application '{callable_name}'.")

@@ -62,6 +62,8 @@ struct Application {
     file: Vec<u8>,
     callable: String,
     object: Object,
+    /// Its script says itself when it is to be loaded anew.
+    says_when_stale: bool,
 }
 
 /// All that a worker keeps between and during requests, beside what a [`Trip`] keeps.
@@ -203,7 +205,7 @@ impl Worker {
         (file, script): (&[u8], &str),
         serial: u64,
     ) -> Outcome<()> {
-        let application = match self.application(file, script, directory)? {
+        let application = match self.application(file, script, head.filename, directory)? {
             Ok(application) => application,
             Err(status) => {
                 return exchange::with(serial, |exchange| {
@@ -228,12 +230,14 @@ impl Worker {
         &mut self,
         file: &[u8],
         script: &str,
+        resource: &[u8],
         directory: &Directory,
     ) -> Outcome<Result<Object, u16>> {
-        if let Some(last) = &self.last
-            && last.file == file
-            && last.callable == directory.callable
-        {
+        let last = self.last.as_ref();
+        let last = last.filter(|last| last.file == file && last.callable == directory.callable);
+        let is_asked = directory.reloading && last.is_none_or(|last| last.says_when_stale);
+        let is_stale = is_asked && self.is_stale(script, resource)?;
+        if let Some(last) = last.filter(|_| !is_stale) {
             return Ok(Ok(last.object.clone()));
         }
         self.last = None;
@@ -245,7 +249,18 @@ impl Worker {
             return Ok(Err(if is_loaded { 404 } else { 500 }));
         }
         let (file, callable) = (file.to_vec(), directory.callable.clone());
-        self.last = Some(Application { file, callable, object: found.clone() });
+        let says = self.support.call(c"says_when_stale", &[&py::text(script)?])?;
+        // SAFETY: they are only compared.
+        let says_when_stale = says.as_ptr() == unsafe { ffi::Py_True() };
+        self.last = Some(Application { file, callable, object: found.clone(), says_when_stale });
         Ok(Ok(found))
+    }
+
+    /// Whether a script says that it is to be loaded anew (`reload_required`).
+    fn is_stale(&self, script: &str, resource: &[u8]) -> Outcome<bool> {
+        let resource = String::from_utf8_lossy(resource);
+        let stale = self.support.call(c"is_stale", &[&py::text(script)?, &py::text(&resource)?])?;
+        // SAFETY: they are only compared.
+        Ok(stale.as_ptr() == unsafe { ffi::Py_True() })
     }
 }

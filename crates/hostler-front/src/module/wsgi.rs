@@ -7,6 +7,7 @@
 //! **Diagnostics**: everything goes to the virtual host's ErrorLog under `wsgi`: what applications log, print and raise, and
 //! for each 5xx one line with the cause and the id that the error page shows.
 
+mod dispatch;
 mod file;
 pub(crate) mod guard;
 mod newer;
@@ -31,7 +32,7 @@ use hostler_config::directives::pool::Isolation;
 use hostler_gateway::backend::OnAbandon;
 use hostler_python_frames::handler;
 use hostler_python_technique::groups::{self, Facts, Group};
-use hostler_python_technique::{DIR, ENGINE, HandlerScript, LOG, SERVER, WSGI};
+use hostler_python_technique::{DIR, ENGINE, HandlerScript, LOG, SERVER, WSGI, Where};
 use std::sync::Arc;
 use std::time::Duration;
 use told::MatchedRules;
@@ -66,8 +67,8 @@ pub(crate) static MODULE: Module = Module {
         settles: false,
         run: |request| Box::pin(handle(request)),
     }],
-    // What a URL leads to is the same for everybody.
-    ..Module::new("wsgi", |_| false)
+    // What a URL leads to is the same for everybody, unless a script says each time where that runs.
+    ..Module::new("wsgi", |request| request.resource.dir.part(&DIR).dispatch.is_some())
 };
 
 impl State for MatchedRules {
@@ -116,7 +117,9 @@ fn translate(request: &mut Request) -> Outcome {
 
 async fn handle(request: &mut Request) -> Result<Body, Halt> {
     check(request)?;
-    let group = group(request)?;
+    let said = dispatch::dispatched(request, led(request)).await?;
+    let callable = said.as_ref().and_then(|said| said.callable.clone());
+    let group = group(request, said)?;
     let translated = if request.resource.path_info.is_empty() {
         None
     } else {
@@ -140,7 +143,7 @@ async fn handle(request: &mut Request) -> Result<Body, Halt> {
         group: Some(name),
         timeout,
         on_abandon: OnAbandon::TakeBackOrKill(timeout.unwrap_or(LONGEST_ALONE)),
-        directory: told::known(request, led(request)),
+        directory: told::known(request, led(request), callable.as_deref()),
         translated,
         handler: handler::RUN.as_bytes(),
     };
@@ -202,11 +205,13 @@ fn check(request: &Request) -> Result<(), Halt> {
     Ok(())
 }
 
-/// The group that the request's application runs in.
-fn group(request: &Request) -> Result<Group, Halt> {
+/// The group that the request's application runs in. `said`: what a script says of that.
+fn group(request: &Request, said: Option<Where>) -> Result<Group, Halt> {
     let server = request.server.clone();
     let alias = led(request).alias.and_then(|at| server.conf.part(&SERVER).aliases.get(at));
     let own = script_of(request).map(|script| &script.own).or(alias.map(|alias| &alias.own));
+    let said = said.map(|said| own.cloned().unwrap_or_default().with(said));
+    let own = said.as_ref().or(own);
     facts_of(request, |facts| Group::of(request.resource.dir.part(&DIR), own, facts)).map_err(|why| {
         log::request(request, Severity::Error, LOG, &why);
         Halt::Status(500)

@@ -1,5 +1,5 @@
-//! What scripts that guard are asked (`WSGIAccessScript`, `WSGIAuthUserScript`, `WSGIAuthGroupScript`), in a request's own part
-//! of its head, and what they say, as the answer's body.
+//! What scripts are asked that guard (`WSGIAccessScript`, `WSGIAuthUserScript`, `WSGIAuthGroupScript`) or choose where an
+//! application runs (`WSGIDispatchScript`), in a request's own part of its head, and what they say, as the answer's body.
 
 use hostler_wire::codec::{Decoder, Encoder, Malformed};
 
@@ -30,6 +30,8 @@ pub enum Question<'a> {
         /// The user's name.
         user: &'a [u8],
     },
+    /// `process_group`, `application_group`, `callable_object`: where the application runs, and what it is called.
+    Dispatch,
 }
 
 /// Whom, and what.
@@ -49,6 +51,7 @@ impl<'a> GuardQuestion<'a> {
             Question::Password { user, password } => (1, user, password),
             Question::Digest { user, realm } => (2, user, realm),
             Question::Groups { user } => (3, user, b""),
+            Question::Dispatch => (4, b"", b""),
         };
         e.u8(kind);
         [self.script, first, second].iter().for_each(|bytes| e.bytes(bytes));
@@ -67,6 +70,7 @@ impl<'a> GuardQuestion<'a> {
             1 => Question::Password { user: first, password: second },
             2 => Question::Digest { user: first, realm: second },
             3 => Question::Groups { user: first },
+            4 => Question::Dispatch,
             _ => return Err(Malformed),
         };
         d.end().map(|()| Self { script, question })
@@ -88,6 +92,8 @@ pub enum GuardReply {
     Digest(Vec<u8>),
     /// The groups.
     Groups(Vec<Vec<u8>>),
+    /// Process group, application group and callable object, each where it says so.
+    Places([Option<Vec<u8>>; 3]),
     /// It has raised something, said something else, or is not there; the log says what.
     Failed,
 }
@@ -112,6 +118,10 @@ impl GuardReply {
                 e.list(groups, |e, group| e.bytes(group));
             }
             Self::Failed => e.u8(6),
+            Self::Places(places) => {
+                e.u8(7);
+                places.iter().for_each(|place| e.optional(place.as_deref()));
+            }
         }
     }
 
@@ -129,6 +139,10 @@ impl GuardReply {
             4 => Self::Digest(d.bytes()?.to_vec()),
             5 => Self::Groups(d.list(4, |d| Ok(d.bytes()?.to_vec()))?),
             6 => Self::Failed,
+            7 => {
+                let mut place = || Ok(d.optional()?.map(<[u8]>::to_vec));
+                Self::Places([place()?, place()?, place()?])
+            }
             _ => return Err(Malformed),
         };
         d.end().map(|()| said)
@@ -146,6 +160,7 @@ mod tests {
             Question::Password { user: b"ann", password: b"secret" },
             Question::Digest { user: b"ann", realm: b"staff" },
             Question::Groups { user: b"ann" },
+            Question::Dispatch,
         ];
         for question in questions {
             let asked = GuardQuestion { script: b"/srv/guard.wsgi", question };
@@ -168,6 +183,7 @@ mod tests {
             GuardReply::Digest(b"0123".to_vec()),
             GuardReply::Groups(vec![b"staff".to_vec(), Vec::new()]),
             GuardReply::Failed,
+            GuardReply::Places([Some(b"app".to_vec()), None, Some(Vec::new())]),
         ];
         for said in all {
             let mut bytes = Vec::new();
@@ -176,6 +192,6 @@ mod tests {
             bytes.push(0);
             assert_eq!(GuardReply::decode(&bytes), Err(Malformed));
         }
-        assert_eq!(GuardReply::decode(b"\x07"), Err(Malformed));
+        assert_eq!(GuardReply::decode(b"\x08"), Err(Malformed));
     }
 }

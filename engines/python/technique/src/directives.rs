@@ -30,13 +30,6 @@ const fn ignored(name: &'static str, why: &'static str) -> Directive {
         .with_effect(Effect::Harmless)
 }
 
-/// One that could change who may see what, or what answers.
-const fn refused(name: &'static str, why: &'static str) -> Directive {
-    Directive::refused(name, "Not implemented", why)
-        .allowed(Contexts::ANYWHERE, Overrides::ALL)
-        .with_effect(Effect::Guards)
-}
-
 /// One of a section.
 macro_rules! flag {
     ($name:literal, $doc:literal, $field:ident) => {
@@ -301,6 +294,18 @@ static DIRECTIVES: &[Directive] = &[
             Ok(())
         },
     ),
+    in_sections(Directive::new(
+        "WSGIDispatchScript",
+        Arity::TakeArgv,
+        "file [application-group=name]",
+        "The script whose process_group(environ), application_group(environ) and callable_object(environ), as far as it has \
+         them, say for each request where the application runs and what it is called: names, or None, which leaves it as \
+         configured; where it can't be asked nothing answers",
+        |command, args| {
+            command.dir.part_mut(&DIR).dispatch = Some(guarding(command, args)?);
+            Ok(())
+        },
+    )),
     guard!(
         "WSGIAccessScript",
         "The script whose allow_access(environ, host) says who may come in: True, False, or None, which leaves it to others",
@@ -318,11 +323,6 @@ static DIRECTIVES: &[Directive] = &[
         groups
     ),
     ignored("WSGIGroupAuthoritative", "Require lines say what a user needs"),
-    refused(
-        "WSGIDispatchScript",
-        "groups and callables are not chosen by scripts here: write WSGIProcessGroup, WSGIApplicationGroup and \
-         WSGICallableObject in sections, where %{ENV:variable} stands for a variable's value",
-    ),
     ignored("WSGIApplicationWrapper", "wrap the application in its script"),
     ignored("WSGISocketPrefix", "there are no sockets between server and workers"),
     ignored("WSGISocketRotation", "there are no sockets between server and workers"),

@@ -39,7 +39,20 @@ pub struct Where {
     pub pass_authorization: Option<bool>,
 }
 
-/// A script that guards: `WSGIAccessScript` and its kin.
+impl Where {
+    /// The same, but for what `own` says otherwise.
+    #[must_use]
+    pub fn with(&self, own: Self) -> Self {
+        Self {
+            process_group: own.process_group.or_else(|| self.process_group.clone()),
+            application_group: own.application_group.or_else(|| self.application_group.clone()),
+            callable: own.callable.or_else(|| self.callable.clone()),
+            pass_authorization: own.pass_authorization.or(self.pass_authorization),
+        }
+    }
+}
+
+/// A script that is asked before an application is: `WSGIAccessScript` and its kin, `WSGIDispatchScript`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Guard {
     /// The script, absolute.
@@ -86,6 +99,8 @@ pub struct Dir {
     pub trusted_proxies: Option<Box<str>>,
     /// `WSGIHandlerScript`, each name once.
     pub handler_scripts: Vec<HandlerScript>,
+    /// `WSGIDispatchScript`
+    pub dispatch: Option<Guard>,
     /// `WSGIAccessScript`
     pub access: Option<Guard>,
     /// `WSGIAuthUserScript`
@@ -114,6 +129,7 @@ impl Merge for Dir {
             .clone(),
             trusted_proxies: over(&self.trusted_proxies, &other.trusted_proxies),
             handler_scripts: scripts_over(&self.handler_scripts, &other.handler_scripts),
+            dispatch: over(&self.dispatch, &other.dispatch),
             access: over(&self.access, &other.access),
             users: over(&self.users, &other.users),
             groups: over(&self.groups, &other.groups),

@@ -4,8 +4,8 @@
 //! They run in workers of the site's, which are in no process group, as under mod_wsgi; each question is a trip of its own.
 //! What can't be asked is a 500: nobody has let anybody through.
 
-use super::told::MatchedRules;
-use super::{facts_of, told};
+use super::told::{self, MatchedRules};
+use super::facts_of;
 use crate::hook::phases::Phase;
 use crate::hook::registry::{AboutUser, Effect, Hook, Later, Module, OfUser, Run};
 use crate::log::{self, Severity};
@@ -51,7 +51,7 @@ async fn access(request: &mut Request) -> Outcome {
     let Some(guard) = &dir.part(&DIR).access else { return Ok(Flow::Declined) };
     let peer = &request.client.peer;
     let host = peer.names.client().map_or_else(|| peer.remote.ip().to_string(), str::to_owned);
-    match ask(request, guard, Question::Access { host: host.as_bytes() }).await? {
+    match ask(request, guard, MatchedRules::default(), Question::Access { host: host.as_bytes() }).await? {
         GuardReply::Yes => Ok(Flow::Ok),
         GuardReply::Nothing => Ok(Flow::Declined),
         _ => {
@@ -85,7 +85,7 @@ fn knows<'a>(
             log::request(request, Severity::Error, LOG, &format!("{name} is needed to know users for {uri}"));
             return Err(Halt::Status(500));
         };
-        let said = ask(request, guard, question).await?;
+        let said = ask(request, guard, MatchedRules::default(), question).await?;
         Ok(match (about, said) {
             (AboutUser::Password(_), GuardReply::Yes) => OfUser::Right(None),
             (AboutUser::Password(_), GuardReply::User(name)) => OfUser::Right(Some(name.into())),
@@ -100,14 +100,25 @@ fn knows<'a>(
     })
 }
 
-async fn ask(request: &mut Request, guard: &Guard, question: Question<'_>) -> Result<GuardReply, Halt> {
+/// Asks a script. `led`: what has led to the application, as far as the script is told of that.
+pub(super) async fn ask(
+    request: &mut Request,
+    guard: &Guard,
+    led: MatchedRules,
+    question: Question<'_>,
+) -> Result<GuardReply, Halt> {
     let asked = GuardQuestion { script: guard.script.as_bytes(), question };
     let group = facts_of(request, |facts| Group::of_guard(guard, facts));
-    trip(request, &group, &asked).await.map_err(|error| fail(request, LOG, &error))
+    let directory = told::known(request, led, None);
+    trip(request, &group, directory, &asked).await.map_err(|error| fail(request, LOG, &error))
 }
 
-async fn trip(request: &Request, group: &Group, asked: &GuardQuestion<'_>) -> Result<GuardReply, Error> {
-    let directory = told::known(request, MatchedRules::default());
+async fn trip(
+    request: &Request,
+    group: &Group,
+    directory: (u32, Arc<[u8]>),
+    asked: &GuardQuestion<'_>,
+) -> Result<GuardReply, Error> {
     let mut own = Vec::new();
     asked.encode(&mut Encoder(&mut own));
     // It is asked about the request, and reads nothing of its body.

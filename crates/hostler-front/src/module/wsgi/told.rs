@@ -35,18 +35,19 @@ pub(super) struct MatchedRules {
     pub(super) handler: Option<usize>,
 }
 
-/// A configuration, its virtual host, what has led to the application, and whether output filters look at bodies.
-type Key = (usize, u32, MatchedRules, bool);
+/// A configuration, its virtual host, what has led to the application, what a script says that it is called, and whether
+/// output filters look at bodies.
+type Key = (usize, u32, MatchedRules, Option<Box<str>>, bool);
 
 thread_local! {
     static KNOWN: RefCell<HashMap<Key, EncodedSettings, foldhash::fast::RandomState>> = RefCell::default();
 }
 
-/// The configuration of a request, encoded once.
-pub(super) fn known(request: &Request, led: MatchedRules) -> (u32, Arc<[u8]>) {
+/// The configuration of a request, encoded once. `callable`: what `WSGIDispatchScript` says that the application is called.
+pub(super) fn known(request: &Request, led: MatchedRules, callable: Option<&str>) -> (u32, Arc<[u8]>) {
     static NEXT: AtomicU32 = AtomicU32::new(1);
     let is_filtered = crate::hook::filter::are_any(request);
-    let key = (Arc::as_ptr(&request.resource.dir) as usize, request.server.id, led, is_filtered);
+    let key = (Arc::as_ptr(&request.resource.dir) as usize, request.server.id, led, callable.map(Box::from), is_filtered);
     KNOWN.with_borrow_mut(|known| {
         if let Some(found) = known.get(&key) {
             return found.directory.clone();
@@ -55,7 +56,7 @@ pub(super) fn known(request: &Request, led: MatchedRules) -> (u32, Arc<[u8]>) {
             known.clear();
         }
         let id = NEXT.fetch_add(1, Ordering::Relaxed);
-        let directory = (id, define(request, led, is_filtered, id).into());
+        let directory = (id, define(request, led, callable, is_filtered, id).into());
         known.insert(
             key,
             EncodedSettings { directory: directory.clone(), _dir: request.resource.dir.clone() },
@@ -64,13 +65,21 @@ pub(super) fn known(request: &Request, led: MatchedRules) -> (u32, Arc<[u8]>) {
     })
 }
 
-fn define(request: &Request, led: MatchedRules, is_filtered: bool, id: u32) -> Vec<u8> {
+fn define(
+    request: &Request,
+    led: MatchedRules,
+    callable: Option<&str>,
+    is_filtered: bool,
+    id: u32,
+) -> Vec<u8> {
     let aliases = &request.server.conf.part(&SERVER).aliases;
     let dir = request.resource.dir.part(&DIR);
     let handler = led.handler.and_then(|at| dir.handler_scripts.get(at));
     let own = led.alias.and_then(|at| aliases.get(at)).map(|alias| &alias.own);
     let (mut bytes, mut encoded, mut message) = (Vec::new(), Vec::new(), Vec::new());
-    python(dir, own, handler, is_filtered).encode(&mut Encoder(&mut bytes));
+    let mut told = python(dir, own, handler, is_filtered);
+    told.callable = callable.unwrap_or(told.callable);
+    told.encode(&mut Encoder(&mut bytes));
     let signature = cgi::lasting_signature(request);
     let directory = Directory {
         server: request.thread.shared.of::<Engines>().place(&request.server, &ENGINE),
