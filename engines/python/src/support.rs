@@ -7,6 +7,7 @@ use std::ffi::CStr;
 
 const TEXT: &str = concat!(
     include_str!("support.py"),
+    include_str!("scripts.py"),
     include_str!("trial.py"),
     include_str!("guards.py"),
     include_str!("forwarded.py"),

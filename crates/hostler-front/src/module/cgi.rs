@@ -110,7 +110,7 @@ async fn run(request: &mut Request, kept: Option<record::RecordedBody>) -> Resul
 
 /// The checks of mod_cgi, in its order.
 pub(super) async fn check(request: &Request) -> Result<(), Halt> {
-    let checked = may_run(request, b"cgi-script").and_then(|()| match request.is_sub() && is_nph(request) {
+    let checked = may_run(request).and_then(|()| match request.is_sub() && is_nph(request) {
         true => Err((403, "attempt to include NPH CGI script")),
         false => is_script(request),
     });
@@ -123,10 +123,10 @@ pub(super) async fn check(request: &Request) -> Result<(), Halt> {
 /// The status that a request gets, and why.
 pub(super) type Refusal = (u16, &'static str);
 
-/// Whether programs run in this directory, or below a ScriptAlias, which has chosen this handler.
-pub(super) fn may_run(request: &Request, handler: &[u8]) -> Result<(), Refusal> {
+/// Whether programs run in this directory, or below a ScriptAlias, whatever handler their names have since.
+pub(super) fn may_run(request: &Request) -> Result<(), Refusal> {
     let forced = request.notes.find("alias-forced-type");
-    let is_aliased = forced.is_some_and(|forced| forced.eq_ignore_ascii_case(handler));
+    let is_aliased = forced.is_some_and(|forced| forced.eq_ignore_ascii_case(b"cgi-script"));
     if !is_aliased && !request.resource.dir.core.options.contains(OptionBits::EXEC_CGI) {
         return Err((403, "Options ExecCGI is off in this directory"));
     }

@@ -118,10 +118,9 @@ fn pass_fields(request: &Request, environment: &mut Environment) {
 /// The checks of mod_fcgid, in its order.
 fn check(request: &Request, wrapper: Option<&Arc<Wrapper>>) -> Result<(), Halt> {
     let reject = |(status, why): cgi::Refusal| refuse(request, status, why);
-    let handler = request.resource.handler.clone().unwrap_or_else(|| Bytes::from_static(b"fcgid-script"));
     // Quirk(mod_fastcgi): whom the operator has named may run, whatever Options say.
     if !roles::is_named(request) {
-        cgi::may_run(request, &handler).map_err(reject)?;
+        cgi::may_run(request).map_err(reject)?;
     }
     if wrapper.is_some_and(|wrapper| wrapper.is_virtual) {
         return Ok(());

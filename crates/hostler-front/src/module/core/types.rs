@@ -14,6 +14,7 @@ pub(crate) const DIRECTORY_NAME: &str = "httpd/unix-directory";
 /// Fills type, encoding, languages, handler and filters.
 pub(crate) fn check(request: &mut Request) {
     let (server, dir) = (request.server.clone(), request.resource.dir.clone());
+    aliased(request);
     if request.resource.found.is_directory() {
         request.resource.content_type = Some(Bytes::from_static(DIRECTORY));
     } else {
@@ -25,7 +26,21 @@ pub(crate) fn check(request: &mut Request) {
 /// The same once more, as configuration was added; `named`: a function has said what it is, so that only what sections
 /// say of it counts more.
 pub(crate) fn check_again(request: &mut Request, named: bool) {
-    if named { force(request) } else { check(request) }
+    if !named {
+        check(request);
+        return;
+    }
+    if request.resource.handler.is_none() {
+        aliased(request);
+    }
+    force(request);
+}
+
+/// The handler of the alias that has led here (`ScriptAlias`). What names say of handlers (`AddHandler`) counts more.
+fn aliased(request: &mut Request) {
+    if let Some(handler) = request.notes.find("alias-forced-type").cloned() {
+        request.resource.handler = Some(handler);
+    }
 }
 
 /// What sections say, whatever the file is.
@@ -33,9 +48,6 @@ fn force(request: &mut Request) {
     let dir = request.resource.dir.clone();
     if let Some(forced) = dir.core.force_type.as_ref().and_then(|setting| word(request, setting)) {
         request.resource.content_type = Some(forced);
-    }
-    if let Some(forced) = request.notes.find("alias-forced-type").cloned() {
-        request.resource.handler = Some(forced);
     }
     if let Some(handler) = dir.core.handler.as_ref().and_then(|setting| word(request, setting)) {
         request.resource.handler = Some(handler);

@@ -27,7 +27,8 @@ pub(super) async fn dispatched(request: &mut Request, led: MatchedRules) -> Resu
     };
     let all = [&process_group, &application_group, &callable];
     if all.into_iter().flatten().any(|name| name.len() > LONGEST) {
-        let why = format!("the WSGI dispatch script '{}' says a name of more than {LONGEST} bytes", script.script);
+        let why =
+            format!("the WSGI dispatch script '{}' says a name of more than {LONGEST} bytes", script.script);
         log::request(request, Severity::Error, LOG, &why);
         return Err(Halt::Status(500));
     }

@@ -4,8 +4,8 @@
 //! They run in workers of the site's, which are in no process group, as under mod_wsgi; each question is a trip of its own.
 //! What can't be asked is a 500: nobody has let anybody through.
 
-use super::told::{self, MatchedRules};
 use super::facts_of;
+use super::told::{self, MatchedRules};
 use crate::hook::phases::Phase;
 use crate::hook::registry::{AboutUser, Effect, Hook, Later, Module, OfUser, Run};
 use crate::log::{self, Severity};

@@ -47,7 +47,13 @@ thread_local! {
 pub(super) fn known(request: &Request, led: MatchedRules, callable: Option<&str>) -> (u32, Arc<[u8]>) {
     static NEXT: AtomicU32 = AtomicU32::new(1);
     let is_filtered = crate::hook::filter::are_any(request);
-    let key = (Arc::as_ptr(&request.resource.dir) as usize, request.server.id, led, callable.map(Box::from), is_filtered);
+    let key = (
+        Arc::as_ptr(&request.resource.dir) as usize,
+        request.server.id,
+        led,
+        callable.map(Box::from),
+        is_filtered,
+    );
     KNOWN.with_borrow_mut(|known| {
         if let Some(found) = known.get(&key) {
             return found.directory.clone();
