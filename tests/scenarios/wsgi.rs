@@ -162,9 +162,11 @@ fn a_process_group_has_its_own_interpreter_paths_and_name() {
 fn a_program_can_ask_what_serves_it() {
     needs_python!();
     let text = "import mod_wsgi\ndef application(environ, start_response):\n    return say(start_response, \
-                (mod_wsgi.version[0], mod_wsgi.process_group, mod_wsgi.application_group))\n";
-    let config = "WSGIDaemonProcess one threads=1\nWSGIProcessGroup one\nWSGIApplicationGroup two\n";
-    assert_eq!(site(text, config).start().get("/").text(), "(4, 'one', 'two')");
+                (mod_wsgi.version[0], mod_wsgi.process_group, mod_wsgi.application_group, \
+                mod_wsgi.maximum_processes * mod_wsgi.threads_per_process))\n";
+    let config =
+        "WSGIDaemonProcess one processes=2 threads=3\nWSGIProcessGroup one\nWSGIApplicationGroup two\n";
+    assert_eq!(site(text, config).start().get("/").text(), "(4, 'one', 'two', 6)");
 }
 
 #[test]

@@ -10,7 +10,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 /// The modules, those first that others need.
-const MODULES: [(&str, &str); 10] = [
+const MODULES: [(&str, &str); 11] = [
     ("wire", include_str!("asgi/wire.py")),
     ("codec", include_str!("asgi/codec.py")),
     ("http", include_str!("asgi/http.py")),
@@ -18,6 +18,7 @@ const MODULES: [(&str, &str); 10] = [
     ("connection", include_str!("asgi/connection.py")),
     ("program", include_str!("asgi/program.py")),
     ("lifespan", include_str!("asgi/lifespan.py")),
+    ("threads", include_str!("asgi/threads.py")),
     ("worker", include_str!("asgi/worker.py")),
     ("trial", include_str!("trial.py")),
     ("main", include_str!("asgi/main.py")),

@@ -112,7 +112,8 @@ fn begin(support: &Support, own: &Setup) -> Outcome<()> {
     let home = py::text(own.directory.as_deref().unwrap_or_default())?;
     support.call(c"begin", &[&path, &home, &signal?, &stdout?, &stdin?, &bytecode?])?;
     let [process, application] = [&own.process_group, &own.application_group].map(|name| py::text(name));
-    support.call(c"present", &[&process?, &application?]).map(drop)
+    let workers = py::number(own.workers.into())?;
+    support.call(c"present", &[&process?, &application?, &workers]).map(drop)
 }
 
 fn preload(support: &Support, own: &Setup) -> Outcome<(bool, Option<Object>)> {

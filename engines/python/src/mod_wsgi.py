@@ -116,12 +116,13 @@ def own_module():
     return mod_wsgi
 
 
-def present(process_group, application_group):
+def present(process_group, application_group, workers):
     module = own_module()
     module.version = (4, 9, 4)
     module.process_group = process_group
     module.application_group = application_group
-    module.maximum_processes = module.threads_per_process = 1
+    # Each serves one request at a time.
+    module.maximum_processes, module.threads_per_process = workers, 1
     for known in (FileWrapper, request_data, process_metrics, server_metrics, subscribe_events, subscribe_shutdown):
         setattr(module, known.__name__, known)
     module.event_callbacks, module.shutdown_callbacks = event_callbacks, shutdown_callbacks

@@ -84,8 +84,8 @@ pub struct Setup {
     pub restrict_stdin: bool,
     /// `.pyc` files are not written.
     pub dont_write_bytecode: bool,
-    /// There is more than one worker.
-    pub multiprocess: bool,
+    /// Most workers that there are at a time.
+    pub workers: u32,
 }
 
 impl Setup {
@@ -103,15 +103,12 @@ impl Setup {
             e.bytes(script.callable.as_bytes());
         });
         e.texts(&self.imports);
-        for flag in [
-            self.restrict_signal,
-            self.restrict_stdout,
-            self.restrict_stdin,
-            self.dont_write_bytecode,
-            self.multiprocess,
-        ] {
+        for flag in
+            [self.restrict_signal, self.restrict_stdout, self.restrict_stdin, self.dont_write_bytecode]
+        {
             e.bool(flag);
         }
+        e.u32(self.workers);
     }
 
     /// Reads it.
@@ -134,7 +131,7 @@ impl Setup {
             restrict_stdout: d.bool()?,
             restrict_stdin: d.bool()?,
             dont_write_bytecode: d.bool()?,
-            multiprocess: d.bool()?,
+            workers: d.u32()?,
         };
         d.end().map(|()| setup)
     }

@@ -148,7 +148,7 @@ class Parent:
             say("the application is imported in each worker, not before workers are forked: " + why)
             return
         try:
-            self._application, self._file = program.load(self._options.text("app"))
+            self._application, self._file = program.load(self._options.text("app"), self._options.number("threads") > 0)
         except BaseException as error:
             worker.traceback.print_exc()
             self._fail(str(error) if isinstance(error, program.NoApplication) else worker.Worker.sentence(error))
@@ -163,7 +163,7 @@ class Parent:
         signal.set_wakeup_fd(-1)
         for number in (signal.SIGCHLD, signal.SIGTERM):
             signal.signal(number, signal.SIG_DFL)
-        program.load(self._options.text("app"))
+        program.load(self._options.text("app"), self._options.number("threads") > 0)
 
     def _refuses(self):
         return self._why is not None and not self._is_ending and not any(c.is_ready for c in self._children.values())

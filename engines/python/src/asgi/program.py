@@ -23,7 +23,7 @@ def split(said):
     return said, None
 
 
-def load(said):
+def load(said, is_wsgi=False):
     """The application, and the file that it is in."""
     place, name = split(said)
     module = from_file(place) if place.startswith("/") else importlib.import_module(place)
@@ -41,7 +41,7 @@ def load(said):
         found = found()
     if not callable(found):
         raise NoApplication(f"{name} of {place} is not an application: {type(found).__name__} can't be called")
-    return single(found), getattr(module, "__file__", None)
+    return found if is_wsgi else single(found), getattr(module, "__file__", None)
 
 
 def state(file):
@@ -60,7 +60,7 @@ def from_file(path):
         sys.path.insert(0, folder)
     name = os.path.splitext(file)[0]
     # What it is called others may import; a name that somebody has already is not its.
-    if not name.isidentifier() or name in sys.modules or importlib.util.find_spec(name).origin != path:
+    if not name.isidentifier() or name in sys.modules or is_another_s(name, path):
         name = "_hostler_application"
     loader = importlib.machinery.SourceFileLoader(name, path)
     spec = importlib.util.spec_from_file_location(name, path, loader=loader)
@@ -68,6 +68,12 @@ def from_file(path):
     sys.modules[spec.name] = module
     spec.loader.exec_module(module)
     return module
+
+
+def is_another_s(name, path):
+    """Whether importing this name would find another file. Nobody finds one that is not called as modules are."""
+    found = importlib.util.find_spec(name)
+    return found is not None and found.origin != path
 
 
 def is_double(application):

@@ -12,6 +12,7 @@ from . import program
 from .connection import Connection
 from .http import ClientGone
 from .lifespan import Failed, Lifespan
+from .threads import Threads
 from .wire import ALIVE
 
 # How long requests have to end once the worker is to, in seconds: with what the application does at its end, less than
@@ -97,6 +98,11 @@ class Worker:
             self.is_retiring = True
             self._stop.set()
 
+    def _replace(self, why):
+        if not self.is_retiring:
+            self.tell(why)
+            self.retire()
+
     def _terminate(self):
         self.is_stopping = True
         self.retire()
@@ -125,9 +131,13 @@ class Worker:
         for number in (signal.SIGTERM, signal.SIGINT):
             self.loop.add_signal_handler(number, self._terminate)
         file = seen = None
+        threads = self._options.number("threads")
         if self.application is None:
-            self.application, file = program.load(self._options.text("app"))
+            self.application, file = program.load(self._options.text("app"), threads > 0)
             seen = file and program.state(file)
+        if threads:
+            several, timeout = self._options.number("workers", 1) > 1, self._options.number("timeout", 60)
+            self.application = Threads(self.application, threads, several, timeout, self._replace)
         lifespan = Lifespan(self)
         await lifespan.start()
         self.state = lifespan.state

@@ -23,13 +23,14 @@ static DIRECTIVES: &[Directive] = &[Directive::new(
     "ASGIApp",
     Arity::TakeArgv,
     "module[:name]|file[:name] [workers=number] [home=folder] [python-home=folder] [python-path=folder:...] \
-     [root-path=path] [max-message=bytes] [ping=seconds]",
+     [root-path=path] [max-message=bytes] [ping=seconds] [wsgi-threads=number]",
     "The ASGI program that answers where the handler is asgi: a module, or a file (relative to ServerRoot), and the \
      application's name in it (default application or app; name() calls it first). It is served by so many workers \
      (default 1), each for any number of requests at a time. home is the working directory, where modules are looked for; \
      python-home the virtual environment. root-path is where it is mounted (default: the path of the <Location>). A message \
      of a WebSocket has max-message bytes at most (default 16777216); clients that say nothing for ping seconds are asked \
-     whether they are there (default 20; 0: never)",
+     whether they are there (default 20; 0: never). With wsgi-threads the application is one of WSGI, whose requests run in so \
+     many threads of each worker: for programs that keep things in memory for all of their requests",
     app,
 )
 .allowed(Contexts::ANYWHERE, Overrides::FILE_INFO)];
@@ -63,6 +64,8 @@ pub struct App {
     pub max_message: Option<u32>,
     /// `ping=`
     pub ping: Option<u32>,
+    /// `wsgi-threads=`: it is an application of WSGI.
+    pub threads: Option<u32>,
 }
 
 impl Merge for Dir {
@@ -124,6 +127,7 @@ fn set(app: &mut App, key: &str, value: &str) -> Result<(), String> {
         "root-path" => return Err(format!("root-path={value} does not begin with a slash")),
         "max-message" => app.max_message = number(125, 1 << 30)?,
         "ping" => app.ping = number(0, 86_400)?,
+        "wsgi-threads" => app.threads = number(1, MOST_WORKERS)?,
         _ => return Err(format!("there is no option {key}=")),
     }
     Ok(())
@@ -184,6 +188,7 @@ pub fn program(config: &Config, server: &Server, dir: &DirConfig, app: &App) -> 
         ("requests", daemon.and_then(|daemon| daemon.maximum_requests).map(|count| count.to_string())),
         ("max-message", app.max_message.map(|bytes| bytes.to_string())),
         ("ping", app.ping.map(|seconds| seconds.to_string())),
+        ("threads", app.threads.map(|count| count.to_string())),
         ("preload", Some(preload(own.preload.unwrap_or_default()).to_owned())),
         ("reload", dir.part(&WSGI_DIR).reloading.unwrap_or(true).then(|| "on".to_owned())),
     ];

@@ -51,7 +51,7 @@ pub(crate) fn of_group(config: &Config, servers: &[u32], group: &str, setup: &mu
         restrict_stdout: own.restrict_stdout.unwrap_or(false),
         restrict_stdin: own.restrict_stdin.unwrap_or(false),
         dont_write_bytecode: own.dont_write_bytecode.unwrap_or(false),
-        multiprocess: pools::settings(first).with(sizes(config, servers, &group.name())).max_workers > 1,
+        workers: pools::settings(first).with(sizes(config, servers, &group.name())).max_workers,
     };
     setup.max_requests = daemon.and_then(|daemon| daemon.maximum_requests).unwrap_or(setup.max_requests);
     told.encode(&mut Encoder(&mut setup.own));
