@@ -15,6 +15,8 @@ const SERVER_XML: &str = include_str!("../../../../lab/peers/tomcat.xml");
 const WEB_XML: &str = include_str!("../../../../lab/peers/tomcat-web.xml");
 const FPM: &str = include_str!("../../../../lab/peers/php-fpm.conf");
 
+/// What a server says that another one is started for.
+pub(super) const LOG: &str = "first.log";
 /// Where Debian keeps Java's archives.
 const JARS: &str = "/usr/share/java";
 /// Those of a Tomcat, with its pool of database connections and its compiler of pages.
@@ -139,6 +141,8 @@ pub(super) fn tomcat_at(site: &Site, place: Place<'_>, port: u16) -> Result<Vec<
     }
     words.push(format!("-Dcatalina.base={}", work.display()));
     words.push(format!("-Dcatalina.home={}", work.display()));
+    // It would go on without a connector whose port is taken.
+    words.push("-Dorg.apache.catalina.startup.EXIT_ON_INIT_FAILURE=true".to_owned());
     words.extend(["-cp".to_owned(), class_path.join(":"), "org.apache.catalina.startup.Tomcat".to_owned()]);
     let application = site.root.join("servlet").to_string_lossy().into_owned();
     words.extend(["--path", "/servlet", "--war", &application, "--await"].map(str::to_owned));
@@ -192,7 +196,7 @@ pub(super) fn granian(
 
 /// What a Tomcat beside another server writes.
 fn log(place: Place<'_>) -> PathBuf {
-    place.folder.join("first.log")
+    place.folder.join(LOG)
 }
 
 /// A script that starts one server, waits until a test says that it is there, and becomes the other. The first one ends with

@@ -29,8 +29,8 @@ const FAREWELL: Duration = Duration::from_secs(10);
 const PAUSE: Duration = Duration::from_millis(5);
 /// The same until it answers: what a start took is told to a millisecond.
 const GLANCE: Duration = Duration::from_millis(1);
-/// How often another port is tried.
-const PORTS: usize = 5;
+/// So many ports are there to be tried, two at a time.
+const PORTS: usize = 10;
 /// Lines of logs that an error shows.
 const LAST_LINES: usize = 12;
 
@@ -56,7 +56,7 @@ pub(super) fn free_ports() -> impl Iterator<Item = u16> {
     std::iter::repeat_with(free).take(PORTS).flatten()
 }
 
-/// Starts it on the first of these ports that is not taken.
+/// Starts it on the first of these ports that is not taken; what is behind it has the port after that.
 pub(super) fn start(
     kind: Kind,
     site: &Site,
@@ -67,8 +67,8 @@ pub(super) fn start(
     let folder = folder.canonicalize()?;
     permissions::open(site)?;
     let mut failure = None;
-    for port in ports {
-        let mut running = spawn(kind, site, &folder, port)?;
+    while let Some((port, second)) = ports.next().zip(ports.next()) {
+        let mut running = spawn(kind, site, &folder, port, second)?;
         match running.wait() {
             Ok(()) => return Ok(running),
             Err(e) if port_taken(&format!("{e:#}")) => failure = Some(e),
@@ -85,7 +85,7 @@ fn port_taken(message: &str) -> bool {
 
 const TAKEN: &str = "another program listens on its port";
 
-fn spawn(kind: Kind, site: &Site, folder: &Path, port: u16) -> Result<Running> {
+fn spawn(kind: Kind, site: &Site, folder: &Path, port: u16, second: u16) -> Result<Running> {
     let run = tempfile::Builder::new().prefix("hostler-lab-run-").tempdir()?;
     fs::set_permissions(run.path(), fs::Permissions::from_mode(0o755))?;
     fs::write(run.path().join("mime.types"), configuration::TYPES)?;
@@ -94,13 +94,13 @@ fn spawn(kind: Kind, site: &Site, folder: &Path, port: u16) -> Result<Running> {
     if geteuid().is_root() {
         std::os::unix::fs::chown(&state, Some(site_user()), Some(site_user()))?;
     }
-    let second = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port();
     let place = Place { port, second, folder, run: run.path() };
     let file = folder.join("server.conf");
     fs::write(&file, configuration::text(kind, site, place))
         .with_context(|| format!("can't write {}", file.display()))?;
     // So that the lines that an error shows are those of this start.
     fs::write(folder.join("error.log"), "")?;
+    fs::write(folder.join(companion::LOG), "")?;
     let console = File::create(folder.join("console"))?;
     let groups = Groups::new(site.cpu)?;
     let mut command = wrapped(&arguments(kind, site, place, &file)?, &groups);
@@ -224,10 +224,10 @@ impl Running {
         self.child.try_wait().ok().flatten().map(|status| format!("ended by itself ({status})"))
     }
 
-    /// The last lines of its console and error log, and where its configuration is.
+    /// The last lines of its console and its logs, and where its configuration is.
     pub(super) fn last_lines(&self) -> String {
         let mut text = String::new();
-        for name in ["console", "error.log"] {
+        for name in ["console", companion::LOG, "error.log"] {
             let all = fs::read(self.folder.join(name)).unwrap_or_default();
             let all = String::from_utf8_lossy(&all);
             let lines: Vec<_> = all.lines().filter(|line| !line.trim().is_empty()).collect();

@@ -236,6 +236,20 @@ fn a_taken_port_is_survived() {
     }
 }
 
+/// A Tomcat behind a server has a port of its own, which may be gone by the time that it has started.
+#[test]
+fn a_taken_port_of_what_is_behind_a_server_is_survived() {
+    let (folder, site) = site();
+    for kind in installed().into_iter().filter(|kind| matches!(kind.name(), "apache-ajp" | "hostler-ajp")) {
+        let other = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let taken = other.local_addr().unwrap().port();
+        let mut free = start::free_ports();
+        let mut ports = [free.next().unwrap(), taken].into_iter().chain(free);
+        let running = start::start(kind, &site, &folder.path().join(kind.name()), &mut ports).unwrap();
+        assert!(get(&running, page(kind)).ends_with(PAGE), "{}", kind.name());
+    }
+}
+
 #[test]
 fn a_contestant_that_ends_by_itself_is_noticed() {
     let (folder, site) = site();
