@@ -20,8 +20,10 @@ macro_rules! needs_java {
 }
 
 mod calls;
+mod deploys;
 mod faults;
 mod packaged;
+mod reload;
 mod sessions;
 mod tenants;
 mod tls;
@@ -122,6 +124,37 @@ fn archive(version: &str) -> Vec<u8> {
     fs::write(folder.path().join("app/plain.txt"), "as it is").unwrap();
     let jar = "/usr/share/java/tomcat10-embed-core.jar:/usr/share/java/tomcat10-embed-websocket.jar";
     run(Command::new("javac").args(["-cp", jar, "-d"]).arg(&classes).arg(&source));
+    let war = folder.path().join("app.war");
+    run(Command::new("jar").arg("cf").arg(&war).arg("-C").arg(folder.path().join("app")).arg("."));
+    fs::read(war).unwrap()
+}
+
+/// An archive of an application with these sources and files; `stubs`: sources that are needed to compile them, and no more.
+fn packed(sources: &[(&str, &str)], files: &[(&str, &str)], stubs: &[(&str, &str)]) -> Vec<u8> {
+    let folder = tempfile::tempdir().unwrap();
+    let place = |part: &str, name: &str| {
+        let path = folder.path().join(part).join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        path
+    };
+    let write = |part: &str, (name, text): &(&str, &str)| {
+        let path = place(part, name);
+        fs::write(&path, text).unwrap();
+        path
+    };
+    files.iter().for_each(|file| drop(write("app", file)));
+    let sources: Vec<_> = sources.iter().map(|source| write("sources", source)).collect();
+    stubs.iter().for_each(|stub| drop(write("stubs", stub)));
+    let (classes, path) = (place("app", "WEB-INF/classes"), place("stubs", "javax"));
+    fs::create_dir_all(&classes).unwrap();
+    let stubs = path.parent().unwrap();
+    let mut javac = Command::new("javac");
+    javac
+        .args(["-implicit:none", "-sourcepath"])
+        .arg(stubs)
+        .arg("-cp")
+        .arg("/usr/share/java/tomcat10-embed-core.jar");
+    run(javac.arg("-d").arg(classes).args(sources));
     let war = folder.path().join("app.war");
     run(Command::new("jar").arg("cf").arg(&war).arg("-C").arg(folder.path().join("app")).arg("."));
     fs::read(war).unwrap()

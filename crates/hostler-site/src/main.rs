@@ -18,6 +18,7 @@ mod parents;
 mod programs;
 mod run;
 mod serve;
+mod shared;
 mod walk;
 
 use hostler_sys::{exec, harden};

@@ -4,11 +4,14 @@
 //! (a daemon) is the site's own business. A program may leave others of its group behind when it ends: they
 //! stay known as long as the group has members, so that they can still be killed, and are left alone otherwise.
 //!
-//! A program runs for one request of one connection. A warm parent (`parents`) may work for several, and is ended when
-//! the last of them has gone.
+//! A program runs for one request of one connection. A warm parent (`parents`) and a program that fronts share (`shared`)
+//! may work for several, and is ended when the last of them has gone.
 
 use hostler_sys::process::{Pid, Signal, kill_group};
-use hostler_wire::site::{RequestId, Warm};
+use hostler_wire::site::{RequestId, Run, Warm};
+use serde_bytes::ByteBuf;
+use std::io;
+use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
 /// From SIGTERM to SIGKILL.
@@ -25,6 +28,7 @@ pub(crate) type ConnectionId = u64;
 
 use crate::listen::Place;
 use crate::parents::Parent;
+use crate::shared::{Shared, is_replaced};
 
 /// For whom something runs: a request of a connection.
 pub(crate) type User = (ConnectionId, RequestId);
@@ -34,46 +38,78 @@ pub(crate) type User = (ConnectionId, RequestId);
 struct Group {
     users: Vec<User>,
     leader: Pid,
-    /// It is a warm parent's.
-    parent: Option<Parent>,
-    /// It listens here.
-    socket: Option<Place>,
+    /// What goes with its leader.
+    kept: Kept,
     /// The leader has been reaped.
     ended: bool,
     /// SIGTERM was sent; SIGKILL follows at this time.
     kill_at: Option<Instant>,
 }
 
+/// What there is of a program beside its processes.
+#[derive(Debug)]
+pub(crate) enum Kept {
+    Nothing,
+    /// It is a warm parent.
+    Parent(Parent),
+    /// It listens, and may be shared.
+    Listener(Place, Option<Shared>),
+}
+
+/// A program that listens and has a further front: its process, the path of its socket, what it writes.
+pub(crate) type Adopted = (Pid, Vec<u8>, Vec<OwnedFd>);
+
 /// All groups. There are seldom more than a handful, so they are simply listed.
 #[derive(Debug, Default)]
 pub(crate) struct Programs(Vec<Group>);
 
 impl Programs {
-    /// A program has been started, or the parent of a pool, or one that listens at a socket.
-    pub(crate) fn add(&mut self, user: User, leader: Pid, parent: Option<Parent>, socket: Option<Place>) {
+    /// A program has been started.
+    pub(crate) fn add(&mut self, user: User, leader: Pid, kept: Kept) {
         if self.0.len() >= MANY && self.0.len().is_multiple_of(MANY) {
             self.forget_empty();
         }
-        self.0.push(Group { users: vec![user], leader, parent, socket, ended: false, kill_at: None });
+        self.0.push(Group { users: vec![user], leader, kept, ended: false, kill_at: None });
     }
 
     /// Has a parent that has loaded this work for a further front; `tell` makes that known to it. The newest one: those
     /// before it were given up.
     pub(crate) fn adopt(&mut self, user: User, warm: &Warm, tell: impl Fn(&Parent) -> bool) -> Option<Pid> {
-        let is_its = |group: &&mut Group| {
-            group.runs() && group.parent.as_ref().is_some_and(|parent| parent.has_loaded(warm))
-        };
+        let is_its =
+            |group: &&mut Group| group.runs() && group.parent().is_some_and(|parent| parent.has_loaded(warm));
         let group = self.0.iter_mut().rev().find(is_its)?;
-        group.parent.as_ref().filter(|parent| tell(parent))?;
+        group.parent().filter(|parent| tell(parent))?;
         group.users.push(user);
         Some(group.leader)
+    }
+
+    /// Has a program that was started by an equal order for a further front. The newest one, unless what it runs was replaced.
+    pub(crate) fn share(&mut self, user: User, run: &Run) -> Option<io::Result<Adopted>> {
+        let is_its = |group: &&mut Group| {
+            group.runs() && group.shared().is_some_and(|(_, shared)| shared.is_started_by(run))
+        };
+        let group = self.0.iter_mut().rev().find(is_its).filter(|group| !is_replaced(group.leader))?;
+        let (place, shared) = group.shared()?;
+        let adopted = shared.output().map(|output| (group.leader, place.path(), output));
+        group.users.push(user);
+        Some(adopted)
+    }
+
+    /// The programs that listen and can be shared.
+    pub(crate) fn shared(&self) -> Vec<ByteBuf> {
+        let running = self.0.iter().filter(|group| group.runs());
+        let mut programs: Vec<ByteBuf> =
+            running.filter_map(|group| group.shared()?.1.path().cloned()).collect();
+        programs.sort_unstable();
+        programs.dedup();
+        programs
     }
 
     /// The pools that have a parent.
     pub(crate) fn pools(&self) -> Vec<String> {
         let running = self.0.iter().filter(|group| group.runs());
         let mut pools: Vec<String> =
-            running.filter_map(|group| Some(group.parent.as_ref()?.pool().to_owned())).collect();
+            running.filter_map(|group| Some(group.parent()?.pool().to_owned())).collect();
         pools.sort_unstable();
         pools.dedup();
         pools
@@ -86,8 +122,7 @@ impl Programs {
         };
         let group = &mut self.0[at];
         group.ended = true;
-        group.parent = None;
-        group.socket = None;
+        group.kept = Kept::Nothing;
         let users = group.users.clone();
         if !has_members(leader) {
             // In its order: the newest parent is the last.
@@ -154,6 +189,20 @@ impl Group {
     /// It has not ended, and is not about to be ended.
     fn runs(&self) -> bool {
         !self.ended && self.kill_at.is_none()
+    }
+
+    fn parent(&self) -> Option<&Parent> {
+        match &self.kept {
+            Kept::Parent(parent) => Some(parent),
+            Kept::Nothing | Kept::Listener(..) => None,
+        }
+    }
+
+    fn shared(&self) -> Option<(&Place, &Shared)> {
+        match &self.kept {
+            Kept::Listener(place, Some(shared)) => Some((place, shared)),
+            Kept::Nothing | Kept::Parent(_) | Kept::Listener(_, None) => None,
+        }
     }
 
     /// Some of those for whom it runs need it no more. The last one stays known: he is told of its end.

@@ -5,7 +5,7 @@ use hostler_sys::pipe;
 use hostler_sys::process::{ExitCause, Pid, Signal, reap};
 use hostler_sys::signal::Signals;
 use hostler_wire::frame::FrameError;
-use hostler_wire::site::{Exit, FromSite, MOST_PIPES, Program, RequestId, Run, ToSite};
+use hostler_wire::site::{Exit, FromSite, MOST_PIPES, Program, RequestId, Run, RunError, ToSite};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use std::io;
@@ -16,7 +16,8 @@ use crate::connect::Connects;
 use crate::connection::{Connection, Message, malformed};
 use crate::door::Door;
 use crate::parents::Parent;
-use crate::programs::{ConnectionId, Programs};
+use crate::programs::{ConnectionId, Kept, Programs, User};
+use crate::shared::Shared;
 use crate::{append, list, listen, run, walk};
 
 /// The site process.
@@ -174,6 +175,7 @@ impl Site {
             ToSite::Run(run) => match run.program {
                 Program::Engine { .. } => 4,
                 Program::Script { .. } | Program::Shell { .. } => 3,
+                Program::Listener { shared: true, .. } => 0,
                 Program::Listener { .. } => 2,
             },
             ToSite::Walk(_)
@@ -207,7 +209,11 @@ impl Site {
                 Ok(())
             }
             ToSite::Parents { id: request } => {
-                let answer = FromSite::Parents { id: request, pools: self.programs.pools() };
+                let answer = FromSite::Parents {
+                    id: request,
+                    pools: self.programs.pools(),
+                    programs: self.programs.shared(),
+                };
                 self.answer(id, &answer, Vec::new())
             }
             ToSite::Connect(request) => match self.connects.ask(id, request, Instant::now()) {
@@ -226,27 +232,20 @@ impl Site {
     }
 
     fn run(&mut self, connection: ConnectionId, request: &Run, mut fds: Vec<OwnedFd>) -> io::Result<()> {
-        let place = match &request.program {
-            Program::Listener { backlog, .. } => match listen::listen(*backlog) {
-                Ok((place, socket)) => {
-                    fds.insert(0, socket);
-                    Some(place)
-                }
-                Err(cause) => {
-                    let answer = FromSite::RunFailed { id: request.id, cause };
-                    return self.answer(connection, &answer, Vec::new());
-                }
-            },
-            Program::Script { .. } | Program::Shell { .. } | Program::Engine { .. } => None,
-        };
+        let id = request.id;
+        if let Program::Listener { backlog, shared, .. } = &request.program {
+            return match self.run_listener((connection, id), request, *backlog, *shared, fds) {
+                Ok((answer, output)) => self.answer(connection, &answer, output),
+                Err(cause) => self.answer(connection, &FromSite::RunFailed { id, cause }, Vec::new()),
+            };
+        }
         let door = fds.get(3).is_some().then(|| fds.pop()).flatten();
         let standard = <[OwnedFd; 3]>::try_from(fds).map_err(|_| malformed(FrameError::Malformed))?;
-        let (id, user) = (request.id, (connection, request.id));
+        let user = (connection, id);
         let warm = match &request.program {
             Program::Engine { warm, .. } => Some(warm),
             Program::Script { .. } | Program::Shell { .. } | Program::Listener { .. } => None,
         };
-        let number = |pid: Pid| pid.as_raw_nonzero().get().unsigned_abs();
         let adopted = warm.filter(|warm| !warm.fresh);
         if let Some(pid) =
             adopted.and_then(|warm| self.programs.adopt(user, warm, |parent| parent.tell(&standard)))
@@ -256,17 +255,52 @@ impl Site {
         let answer = match run::run(&mut self.launcher, &self.engines, request, &standard) {
             Ok(pid) => {
                 let parent = warm.zip(door).map(|(warm, door)| Parent::new(warm.clone(), door));
-                let path = place.as_ref().map(|place| place.path().into());
-                self.programs.add(user, pid, parent, place);
-                match path {
-                    Some(path) => FromSite::Listening { id, pid: number(pid), path },
-                    None => FromSite::Started { id, pid: number(pid) },
-                }
+                self.programs.add(user, pid, parent.map_or(Kept::Nothing, Kept::Parent));
+                FromSite::Started { id, pid: number(pid) }
             }
             Err(cause) => FromSite::RunFailed { id, cause },
         };
         drop(standard);
         self.answer(connection, &answer, Vec::new())
+    }
+
+    /// A program that listens: started, or shared with another front; the answer, and what the program writes, if that is
+    /// the answer's to tell.
+    fn run_listener(
+        &mut self,
+        user: User,
+        request: &Run,
+        backlog: u32,
+        is_shared: bool,
+        fds: Vec<OwnedFd>,
+    ) -> Result<(FromSite, Vec<OwnedFd>), RunError> {
+        let listening = |pid: Pid, path: Vec<u8>, adopted| FromSite::Listening {
+            id: user.1,
+            pid: number(pid),
+            path: path.into(),
+            adopted,
+        };
+        // What can't be had here is had nowhere else.
+        let failed = |error: io::Error| RunError::Fork { errno: walk::errno(&error) };
+        if is_shared && let Some(shared) = self.programs.share(user, request) {
+            let (pid, path, output) = shared.map_err(failed)?;
+            return Ok((listening(pid, path, true), output));
+        }
+        let (shared, theirs) = if is_shared {
+            let (shared, theirs) = Shared::new(request).map_err(failed)?;
+            (Some(shared), Vec::from(theirs))
+        } else {
+            (None, fds)
+        };
+        let output = shared.as_ref().map_or(Ok(Vec::new()), Shared::output).map_err(failed)?;
+        let (place, socket) = listen::listen(backlog)?;
+        let standard: Vec<OwnedFd> = [socket].into_iter().chain(theirs).collect();
+        // How many have come has been looked at.
+        let standard = <[OwnedFd; 3]>::try_from(standard).map_err(|_| RunError::NotFound)?;
+        let pid = run::run(&mut self.launcher, &self.engines, request, &standard)?;
+        let path = place.path();
+        self.programs.add(user, pid, Kept::Listener(place, shared));
+        Ok((listening(pid, path, false), output))
     }
 
     fn answer(&mut self, id: ConnectionId, answer: &FromSite, descriptors: Vec<OwnedFd>) -> io::Result<()> {
@@ -298,6 +332,10 @@ impl Site {
             flushed.filter_map(|(id, connection)| (!connection.flush()).then_some(*id)).collect();
         gone.into_iter().for_each(|id| self.detach(id));
     }
+}
+
+fn number(pid: Pid) -> u32 {
+    pid.as_raw_nonzero().get().unsigned_abs()
 }
 
 /// Makes pipes for the front.

@@ -121,6 +121,7 @@ fn listener(path: &Path, directory: &Path, args: &[&str]) -> Program {
         args: args.iter().map(|arg| ByteBuf::from(*arg)).collect(),
         directory: ByteBuf::from(directory.to_str().unwrap()),
         backlog: 16,
+        shared: false,
     }
 }
 

@@ -119,6 +119,7 @@ fn an_application_answers_request_after_request_over_one_connection() {
             args: vec![],
             directory: ByteBuf::from("/"),
             backlog: 16,
+            shared: false,
         };
         let (started, socket) = site.start_listener(program).unwrap();
         let site = Rc::new(RefCell::new(site));

@@ -24,7 +24,7 @@ fn pools(connection: &mut Connection) -> Vec<String> {
     let id = connection.id();
     connection.send(&ToSite::Parents { id }, &[]);
     match connection.receive().0 {
-        FromSite::Parents { id: answered, pools } if answered == id => pools,
+        FromSite::Parents { id: answered, pools, .. } if answered == id => pools,
         other => panic!("{other:?}"),
     }
 }

@@ -56,8 +56,16 @@ impl Direction {
     /// They are no pipe, or it may not be opened; the kernel's.
     pub fn pipe_of_another(self, (reader, writer): (OwnedFd, OwnedFd)) -> io::Result<Pipe> {
         let (ours, theirs) = self.ends((reader, writer));
+        Ok((self.end_of_another(&ours)?, theirs))
+    }
+
+    /// Our end alone of such a pipe.
+    ///
+    /// # Errors
+    /// As [`Self::pipe_of_another`].
+    pub fn end_of_another(self, end: &OwnedFd) -> io::Result<OwnedFd> {
         // /proc is read, nothing of what the descriptors lead to, which could be a file system that hangs.
-        let link = format!("/proc/self/fd/{}", ours.as_raw_fd());
+        let link = format!("/proc/self/fd/{}", end.as_raw_fd());
         let pipe = rustix::fs::readlink(&link, Vec::new())?;
         if !pipe.as_bytes().starts_with(b"pipe:[") {
             return Err(io::ErrorKind::InvalidData.into());
@@ -67,7 +75,7 @@ impl Direction {
             Self::FromProgram => OFlags::RDONLY,
         };
         let flags = access | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        Ok((rustix::fs::open(&link, flags, Mode::empty())?, theirs))
+        Ok(rustix::fs::open(&link, flags, Mode::empty())?)
     }
 
     fn ends<Fd: Into<OwnedFd>, Other: Into<OwnedFd>>(self, (reader, writer): (Fd, Other)) -> Pipe {

@@ -32,7 +32,8 @@ pub enum ToSite {
     },
     /// Run a program; its stdin, stdout and stderr (in this order) travel with the frame, for an engine also the
     /// site's end of the socket over which the parent is told of further fronts
-    /// ([`crate::engine::ToEngine::Door`]). For a program that listens only stdout and stderr: its stdin is the socket.
+    /// ([`crate::engine::ToEngine::Door`]). For a program that listens only stdout and stderr: its stdin is the socket;
+    /// none for one that is shared, whose pipes the site makes.
     /// Answer: [`FromSite::Started`], [`FromSite::Listening`], [`FromSite::Adopted`] or [`FromSite::RunFailed`], later
     /// [`FromSite::Exited`].
     Run(Run),
@@ -43,7 +44,7 @@ pub enum ToSite {
         /// Id of the `Run`.
         id: RequestId,
     },
-    /// Which pools have a parent. Answer: [`FromSite::Parents`].
+    /// Which pools have a parent, and which programs run that fronts share. Answer: [`FromSite::Parents`].
     Parents {
         /// The front's number.
         id: RequestId,
@@ -139,6 +140,9 @@ pub enum Program {
         directory: ByteBuf,
         /// Most connections that wait until the program accepts them (listen(2)).
         backlog: u32,
+        /// One that runs already for another front, started by an equal [`Run`], serves this one, too: with the answer come
+        /// the reading ends of its stdout and stderr, which are all its fronts'.
+        shared: bool,
     },
     /// An engine's parent ([`crate::engine`]): one of [`crate::plan::MasterPlan::engines`], as it was when the server
     /// heard of it.
@@ -211,6 +215,8 @@ pub enum FromSite {
         pid: u32,
         /// Path of its socket, for [`ToSite::Connect`].
         path: ByteBuf,
+        /// It has run before, for another front.
+        adopted: bool,
     },
     /// A parent that runs already with what the `Run` asks for has been told of this front.
     Adopted {
@@ -239,6 +245,8 @@ pub enum FromSite {
         id: RequestId,
         /// The pools' names.
         pools: Vec<String>,
+        /// The programs that listen and are shared ([`Program::Listener`]), by their paths.
+        programs: Vec<ByteBuf>,
     },
     /// Answer to [`ToSite::Connect`]; the connected socket travels with it.
     Connected {

@@ -8,13 +8,15 @@ use std::path::{Path, PathBuf};
 pub(crate) const FOLDER: &str = "/usr/share/java";
 
 /// Their names there, each with its package.
-const JARS: [(&str, &str); 7] = [
+const JARS: [(&str, &str); 8] = [
     ("tomcat10-embed-core.jar", "libtomcat10-embed-java"),
     ("tomcat10-embed-el.jar", "libtomcat10-embed-java"),
     ("tomcat10-embed-jasper.jar", "libtomcat10-embed-java"),
     ("tomcat10-embed-websocket.jar", "libtomcat10-embed-java"),
     ("tomcat10-annotations-api.jar", "libtomcat10-java"),
     ("tomcat10-jdbc.jar", "libtomcat10-java"),
+    // What a DataSource of a context's descriptor is made by where nothing else is said.
+    ("tomcat10-dbcp.jar", "libtomcat10-java"),
     ("eclipse-jdt-core.jar", "libeclipse-jdt-core-java"),
 ];
 
@@ -32,6 +34,23 @@ pub(crate) fn find(folder: &Path) -> Result<Vec<PathBuf>, String> {
         }
     };
     JARS.iter().map(find).collect()
+}
+
+/// Where the package tomcat-jakartaee-migration puts the tool that makes applications for Tomcat 10 of older ones.
+#[allow(dead_code, reason = "the build needs none")]
+pub(crate) const MIGRATION: &str = "/usr/share/tomcat-jakartaee-migration/lib";
+
+/// That tool, if it is there. It need not be.
+#[allow(dead_code, reason = "the build needs none")]
+pub(crate) fn migration(folder: &Path) -> Option<PathBuf> {
+    let is_tool = |path: &PathBuf| {
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        name.starts_with("jakartaee-migration") && name.ends_with(".jar")
+    };
+    let mut all: Vec<PathBuf> = folder.read_dir().ok()?.flatten().map(|entry| entry.path()).collect();
+    all.retain(is_tool);
+    all.sort();
+    all.pop()
 }
 
 /// Java's form of a list of jars.

@@ -95,6 +95,8 @@ impl Home {
         java.arg(format!("-Djava.io.tmpdir={}/tmp", folder.display()));
         java.args(&arguments.jvm).arg("-cp").arg(jars::class_path(&jars)).arg("hostler.Main");
         java.arg(format!("--work={}", folder.display())).args(&arguments.rest);
+        let migration = jars::migration(Path::new(jars::MIGRATION));
+        java.args(migration.map(|tool| format!("--migration={}", tool.display())));
         let error = java.current_dir(folder).exec();
         drop(place);
         format!("{}: {error}", self.java.display())

@@ -25,10 +25,13 @@ static DIRECTIVES: &[Directive] = &[Directive::new(
     "ServletApp",
     Arity::TakeArgv,
     "URL-path file.war|directory [heap=bytes[k|m|g]] [java-home=directory] [jvm=-option|option=-option] [work=directory] [threads=number] [reloadable=on|off] \
-     [parameter=name:value]",
+     [descriptor=context.xml] [parameter=name:value]",
     "An application of servlets and JSP, and the path under which it answers for all URLs, whatever is on the disk there. Its \
-     archive is unpacked, and deployed anew when it changes. All applications of a site's user run in one Java virtual machine \
-     with Tomcat 10.1, started with the first request and ended after HostlerPoolIdle (default here: 1800 seconds); the largest \
+     archive is unpacked, and deployed anew when it changes; one for servers before Tomcat 10 (javax.servlet) is converted where the \
+     package tomcat-jakartaee-migration is installed. A descriptor, a file that the site's user can read, is what Tomcat has in \
+     conf/Catalina/localhost, and takes the place of the application's own META-INF/context.xml. All applications of a site's user run in one Java virtual machine \
+     with Tomcat 10.1, started with the first request and ended after HostlerPoolIdle (default here: 1800 seconds), which goes on over \
+     a reload that changes nothing of it, unless Java's or Tomcat's files were replaced; the largest \
      heap and number of threads that any of them asks for are its own (default 256m, 150). What Tomcat writes (sessions, unpacked archives) \
      goes below work, a directory of the user's (default /var/tmp)",
     add,
@@ -53,6 +56,8 @@ pub struct App {
     pub threads: Option<u32>,
     /// Its classes are looked at, and loaded anew when they change.
     pub reloadable: bool,
+    /// The descriptor of its context, absolute, in the place of its own.
+    pub descriptor: Option<Box<str>>,
     /// Its initial parameters, by name.
     pub parameters: Vec<(Box<str>, Box<str>)>,
     /// The directive.
@@ -135,6 +140,7 @@ fn add(command: &mut Command<'_>, args: &Args) -> Result<(), String> {
         jvm: Vec::new(),
         threads: None,
         reloadable: false,
+        descriptor: None,
         parameters: Vec::new(),
         origin: command.origin,
     };
@@ -172,6 +178,8 @@ fn set(app: &mut App, word: &str) -> Result<(), String> {
         "java-home" => return Err("java-home: needs an absolute path".to_owned()),
         "work" if value.starts_with('/') => app.work = Some(value.trim_end_matches('/').into()),
         "work" => return Err("work: needs an absolute path".to_owned()),
+        "descriptor" if value.starts_with('/') => app.descriptor = Some(value.into()),
+        "descriptor" => return Err("descriptor: needs an absolute path".to_owned()),
         "jvm" | "option" if value.starts_with('-') => app.jvm.push(value.into()),
         "jvm" | "option" => return Err(format!("{name}: needs an option of java's, which begins with -")),
         "threads" => {
@@ -260,6 +268,7 @@ mod tests {
             ("ServletApp /a x.war heap=64", "heap: needs"),
             ("ServletApp /a x.war heap=m", "heap: needs"),
             ("ServletApp /a x.war java-home=jdk", "absolute"),
+            ("ServletApp /a x.war descriptor=a.xml", "absolute"),
             ("ServletApp /a x.war jvm=Xint", "begins with -"),
             ("ServletApp /a x.war threads=0", "from 1 to"),
             ("ServletApp /a x.war parameter=a", "a colon"),

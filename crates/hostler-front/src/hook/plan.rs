@@ -6,8 +6,8 @@
 
 use crate::hook::phases::Phase;
 use crate::hook::registry::{
-    AboutUser, Answer, AnswerFate, Change, Effect, Filter, Handler, Hook, Input, Module, OfUser, Output, Run,
-    Stage,
+    AboutUser, Answer, AnswerFate, Change, Effect, Filter, Handler, Hook, Input, Module, OfUser, Output,
+    Resumes, Run, Stage,
 };
 use crate::io::body::Body;
 use crate::request::Request;
@@ -176,6 +176,12 @@ impl Plan {
     /// Lets go of all that modules keep for the request's further phases.
     pub(crate) fn release(&self, request: &Request) {
         self.modules.iter().filter_map(|module| module.release).for_each(|release| release(request));
+    }
+
+    /// Who takes over a program that runs for the front before this one.
+    pub(crate) fn resumes(&self, program: &[u8]) -> Option<Resumes> {
+        let all = self.modules.iter().filter_map(|module| module.resumes);
+        all.filter(|(path, _)| *path == program).map(|(_, resumes)| resumes).next()
     }
 
     /// Whether a module has put something off for its own handler.

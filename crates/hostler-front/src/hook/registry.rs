@@ -5,10 +5,13 @@ use crate::hook::phases::Phase;
 use crate::io::body::Body;
 use crate::request::Request;
 use crate::request::flow::{Halt, Outcome};
+use crate::request::thread::Thread;
 use bytes::Bytes;
 use hostler_config::directives::filter::Rank;
+use hostler_wire::plan::SiteId;
 use std::future::Future;
 use std::pin::Pin;
+use std::rc::Rc;
 
 /// Something that has to be waited for.
 pub(crate) type Later<'a, T> = Pin<Box<dyn Future<Output = T> + 'a>>;
@@ -175,6 +178,9 @@ pub(crate) enum OfUser {
 pub(crate) type Knows =
     for<'a> fn(&'a mut Request, &'a [u8], AboutUser<'a>) -> Later<'a, Result<OfUser, Halt>>;
 
+/// Makes ready what a site had running with the front before this one, and both may have.
+pub(crate) type Resumes = fn(Rc<Thread>, SiteId) -> Later<'static, ()>;
+
 /// What an entity tag may have become for a client.
 pub(crate) type ChangedTags = fn(&Request, &[u8]) -> Vec<Vec<u8>>;
 
@@ -206,6 +212,8 @@ pub(crate) struct Module {
     pub(crate) remakes: Option<fn(&Request) -> bool>,
     /// What an entity tag may have become on the answer's way to this client, which it then sends back.
     pub(crate) changed_tags: Option<ChangedTags>,
+    /// The program that listens and outlives a front, by its path, and who takes it over.
+    pub(crate) resumes: Option<(&'static [u8], Resumes)>,
     /// The answer was sent, or has broken off, and is going to be logged.
     pub(crate) before_log: Option<fn(&mut Request)>,
     /// It was logged.
@@ -233,6 +241,7 @@ impl Module {
             knows_users: None,
             remakes: None,
             changed_tags: None,
+            resumes: None,
             before_log: None,
             cleanup: None,
         }

@@ -236,6 +236,7 @@ fn target(request: &Request, wrapper: Option<&Arc<Wrapper>>, version: Version) -
         backlog: BACKLOG,
         limits: pools::limits(&request.server),
         version,
+        shared: false,
         most: conf.max_processes.unwrap_or(1000),
     };
     let lives = Lives {

@@ -87,6 +87,7 @@ pub(crate) static MODULE: Module = Module {
         settles: false,
         run: |request| Box::pin(handle(request)),
     }],
+    resumes: Some((machine::PROGRAM, machine::resume)),
     ..Module::new("servlet", is_withheld)
 };
 

@@ -11,7 +11,8 @@ mod running;
 pub(crate) use running::{Listener, Running};
 
 use crate::site::hub::{Connection, Process};
-use answers::Waiter;
+pub(crate) use answers::Parents;
+use answers::{Listening, Waiter};
 use hostler_gateway::supervisor::exec::Permit;
 use hostler_gateway::{Error, Kind};
 use hostler_sys::fdpass::{self, Wait};
@@ -145,8 +146,8 @@ impl Link {
         self.answer(told).await
     }
 
-    /// The names of the pools that have a parent, whichever front has started it.
-    pub(crate) async fn parents(&self) -> Result<Vec<String>, SiteError> {
+    /// What runs that other fronts have started, and that this one may have, too.
+    pub(crate) async fn parents(&self) -> Result<Parents, SiteError> {
         let (tell, told) = oneshot::channel();
         let id = self.id();
         self.ask(id, Waiter::Parents(tell), &ToSite::Parents { id }, Vec::new())?;
@@ -173,11 +174,12 @@ impl Link {
     }
 
     /// Starts a program with a listening socket as its stdin, and these ends of its stdout and stderr
-    /// ([`Program::Listener`](hostler_wire::site::Program::Listener)).
+    /// ([`Program::Listener`](hostler_wire::site::Program::Listener)); none for one that is shared, of which the site's
+    /// process gives the other ends.
     pub(crate) async fn listen(
         self: &Rc<Self>,
         mut run: Run,
-        ends: [OwnedFd; 2],
+        ends: Vec<OwnedFd>,
         permit: Option<Permit>,
     ) -> Result<Listener, SiteError> {
         let (tell, told) = oneshot::channel();
@@ -185,11 +187,11 @@ impl Link {
         let id = self.id();
         run.id = id;
         let waiter = Waiter::Listen(Some(tell), Some(tell_exit), permit);
-        self.ask(id, waiter, &ToSite::Run(run), ends.into())?;
+        self.ask(id, waiter, &ToSite::Run(run), ends)?;
         let start = Start::new(self, id);
-        let (pid, path) = self.answer(told).await?.map_err(SiteError::Run)?;
+        let Listening { pid, path, adopted, output } = self.answer(told).await?.map_err(SiteError::Run)?;
         start.settle();
-        Ok(Listener { running: Running::new(self, id, pid, false, exit), path })
+        Ok(Listener { running: Running::new(self, id, pid, adopted, exit), path, output })
     }
 
     /// Has the site's process connect to a Unix socket, as its user. `within`: how long a place in a full backlog is

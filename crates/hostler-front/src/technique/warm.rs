@@ -1,10 +1,12 @@
 //! Before the front of a new generation takes over: the pools that have processes in the generation that serves get
 //! theirs in this one, too, so that nobody has to wait for them. Parents that have loaded the same are taken over;
-//! others are started.
+//! others are started. So it is with programs that listen and that fronts share.
 //!
 //! It takes no longer than [`LONGEST`], whatever the programs do that are loaded; a site that does not answer is not
 //! waited for. What is not ready by then is so later, and its own requests wait for it.
 
+use crate::hook::plan::plan;
+use crate::hook::registry::Resumes;
 use crate::request::thread::Thread;
 use crate::technique::pools::Engines;
 use crate::technique::pools::Which;
@@ -27,8 +29,24 @@ const AT_ONCE: usize = 2;
 /// One that takes longer does not keep others waiting.
 const LONG: Duration = Duration::from_secs(1);
 
-/// A pool to be made ready, and who is told, by the end of this.
-type Order = (Which, oneshot::Sender<()>);
+/// What is to be made ready.
+pub(crate) enum Wanted {
+    Pool(Which),
+    /// What a module has of a site's.
+    Program(Resumes, SiteId),
+}
+
+impl Wanted {
+    async fn make_ready(self, thread: &Rc<Thread>) {
+        match self {
+            Self::Pool(which) => thread.shared.of::<Engines>().warm(thread, which).await,
+            Self::Program(resume, site) => resume(thread.clone(), site).await,
+        }
+    }
+}
+
+/// That, and who is told, by the end of this.
+type Order = (Wanted, oneshot::Sender<()>);
 /// What a thread is told to make ready.
 pub(crate) type Orders = mpsc::UnboundedReceiver<Order>;
 
@@ -70,13 +88,15 @@ async fn warm_site(thread: Rc<Thread>, site: SiteId, asking: Arc<Semaphore>) {
     let Ok(place) = asking.acquire().await else { return };
     let asked = timeout(ANSWER, async { thread.site_of(site).link().await?.parents().await }).await;
     drop(place);
-    let Ok(Ok(names)) = asked else { return };
-    let pools = thread.shared.of::<Engines>().named(&thread.shared, site, &names);
+    let Ok(Ok(running)) = asked else { return };
+    let pools = thread.shared.of::<Engines>().named(&thread.shared, site, &running.pools);
+    let programs = running.programs.iter().filter_map(|program| plan().resumes(program));
+    let programs = programs.map(|resume| Wanted::Program(resume, site));
     let mut waits = Vec::new();
-    for (at, which) in pools.into_iter().enumerate() {
+    for (at, wanted) in programs.chain(pools.into_iter().map(Wanted::Pool)).enumerate() {
         let threads = &thread.shared.of::<Warming>().threads;
         let (done, ready) = oneshot::channel();
-        if threads[(site as usize + at) % threads.len()].send((which, done)).is_ok() {
+        if threads[(site as usize + at) % threads.len()].send((wanted, done)).is_ok() {
             waits.push(ready);
         }
     }
@@ -89,11 +109,11 @@ async fn warm_site(thread: Rc<Thread>, site: SiteId, asking: Arc<Semaphore>) {
 /// A thread's part.
 pub(crate) async fn obey(thread: Rc<Thread>, mut orders: Orders) {
     let places = Arc::new(Semaphore::new(AT_ONCE));
-    while let Some((which, done)) = orders.recv().await {
+    while let Some((wanted, done)) = orders.recv().await {
         let Ok(place) = places.clone().acquire_owned().await else { return };
         let thread = thread.clone();
         tokio::task::spawn_local(async move {
-            let mut warm = pin!(thread.shared.of::<Engines>().warm(&thread, which));
+            let mut warm = pin!(wanted.make_ready(&thread));
             if timeout(LONG, &mut warm).await.is_err() {
                 drop(place);
                 warm.await;

@@ -257,11 +257,28 @@ impl Connection {
         };
         self.send(&ToSite::Run(run.clone()), &[stdout_theirs.as_fd(), stderr_theirs.as_fd()]);
         match self.receive().0 {
-            FromSite::Listening { id, pid, path } if id == run.id => {
+            FromSite::Listening { id, pid, path, adopted: false } if id == run.id => {
                 let path = PathBuf::from(String::from_utf8(path.into_vec()).unwrap());
                 Ok((Started { id, pid, stdin: None, stdout, stderr, door, adopted: false }, path))
             }
             FromSite::RunFailed { id, cause } if id == run.id => Err(cause),
+            other => panic!("neither listening nor failed but {other:?}"),
+        }
+    }
+
+    /// Starts a program that listens and is shared, or takes it over: with what it writes.
+    pub fn share_listener(&mut self, program: Program) -> Result<(Started, PathBuf), RunError> {
+        let (door, _) = stream_pair().unwrap();
+        let (id, env) = (self.id(), vec![ByteBuf::from("A=b")]);
+        let run = Run { id, program, env, suexec: true, no_new_privs: false, limits: Limits::default() };
+        self.send(&ToSite::Run(run), &[]);
+        match self.receive() {
+            (FromSite::Listening { id: answered, pid, path, adopted }, fds) if answered == id => {
+                let [stdout, stderr] = <[OwnedFd; 2]>::try_from(fds).unwrap();
+                let path = PathBuf::from(String::from_utf8(path.into_vec()).unwrap());
+                Ok((Started { id, pid, stdin: None, stdout, stderr, door, adopted }, path))
+            }
+            (FromSite::RunFailed { id: answered, cause }, _) if answered == id => Err(cause),
             other => panic!("neither listening nor failed but {other:?}"),
         }
     }

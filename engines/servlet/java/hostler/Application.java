@@ -3,6 +3,7 @@ package hostler;
 import java.io.File;
 import java.util.LinkedHashMap;
 import java.util.Map;
+import java.util.Optional;
 
 /**
  * An application as the configuration names it.
@@ -30,6 +31,11 @@ record Application(String host, String context, File path, Map<String, String> o
 
     boolean isArchive() {
         return !path.isDirectory();
+    }
+
+    /** The descriptor of its context, where the configuration names one: its own does not count then. */
+    Optional<File> descriptor() {
+        return Optional.ofNullable(options.get("descriptor")).map(File::new);
     }
 
     boolean flag(String name) {

@@ -1,5 +1,6 @@
 package hostler;
 
+import java.io.File;
 import java.net.URLConnection;
 import java.util.ArrayList;
 import java.util.List;
@@ -20,7 +21,7 @@ public final class Main {
     /**
      * Serves until it is told to end.
      *
-     * @param arguments {@code --work=DIRECTORY}, {@code --threads=N}, {@code --backlog=N}, and for each
+     * @param arguments {@code --work=DIRECTORY}, {@code --threads=N}, {@code --backlog=N}, {@code --migration=JAR}, and for each
      *     application {@code --app=HOST<TAB>CONTEXT<TAB>PATH} with {@code <TAB>NAME=VALUE} for its options
      */
     public static void main(String[] arguments) {
@@ -52,6 +53,7 @@ public final class Main {
                 case "--work" -> settings.work = value;
                 case "--threads" -> settings.threads = Integer.parseInt(value);
                 case "--backlog" -> settings.backlog = Integer.parseInt(value);
+                case "--migration" -> settings.migration = new File(value);
                 case "--app" -> applications.add(Application.read(value));
                 default -> throw new IllegalArgumentException("an argument " + argument);
             }
@@ -65,6 +67,8 @@ public final class Main {
         String work;
         int threads = 200;
         int backlog = 128;
+        /** Tomcat's tool for older applications; {@code null}: it is not installed. */
+        File migration;
         List<Application> applications = List.of();
     }
 }

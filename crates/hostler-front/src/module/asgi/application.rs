@@ -157,6 +157,8 @@ fn listening(server: &Server, program: Program, timeout: Duration) -> Listening 
         version: (0, 0, 0, 0),
         // There is one of it.
         most: u32::MAX,
+        // What it has loaded may have changed: only a warm parent can tell.
+        shared: false,
         module: Some(asgi::LOG),
     }
 }

@@ -3,20 +3,25 @@
 //! All applications of a site's user run in one. Virtual hosts that have the same applications share a host in it, so that
 //! ten thousand that inherit one from the main server deploy it once.
 
+use crate::hook::registry::Later;
 use crate::request::Request;
 use crate::request::settings::DEFAULT_PATH;
 use crate::request::thread::{SharedState, Thread};
-use crate::technique::sockets::{Address, Listening, Target};
+use crate::technique::sockets::{Address, Listening, Sockets, Target};
 use hostler_config::directives::servlet::App;
 use hostler_config::{Server, pools};
+use hostler_gateway::backend::ajp::Ajp;
 use hostler_gateway::pool::Settings;
 use hostler_gateway::upstream::{Target as UpstreamTarget, Upstream, UpstreamSettings};
 use hostler_wire::plan::SiteId;
 use std::collections::HashMap;
+use std::rc::Rc;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+/// What the site's process starts: an engine's name, of what is installed beside the site's program.
+pub(super) const PROGRAM: &[u8] = b"servlet";
 /// Requests at the same time, where nothing is said.
 const THREADS: u32 = 150;
 /// Connections that are kept while nobody uses them: each is a thread's stack at most, of half a megabyte.
@@ -94,6 +99,18 @@ pub(super) fn of(request: &Request) -> Result<Machine, &'static str> {
         upgraded: site.upgraded.clone(),
         kept: site.kept.clone(),
         folder: site.folder.clone(),
+    })
+}
+
+/// Has a site's ready before this front takes over from another: the one that serves, if nothing of it has changed.
+pub(super) fn resume(thread: Rc<Thread>, site: SiteId) -> Later<'static, ()> {
+    Box::pin(async move {
+        let Some(of_site) = machines(&thread.shared).sites.get(&site) else { return };
+        let sockets = thread.shared.of::<Sockets>();
+        // Why there is none those are told who ask for it.
+        if let Ok(pool) = sockets.pool::<Ajp>(&thread, &of_site.server, &of_site.target) {
+            pool.warm().await;
+        }
     })
 }
 
@@ -176,8 +193,7 @@ impl Machines {
 /// What the site's process starts.
 fn program(server: &Server, settings: &Settings, args: Vec<String>) -> Listening {
     Listening {
-        // An engine's name: what is installed beside the site's program.
-        path: (*b"servlet").into(),
+        path: PROGRAM.into(),
         args: args.into_iter().map(|text| text.into_bytes().into()).collect(),
         directory: (*b"/").into(),
         env: vec![[b"PATH=", DEFAULT_PATH].concat().into(), (*b"LANG=C.UTF-8").into()],
@@ -187,6 +203,7 @@ fn program(server: &Server, settings: &Settings, args: Vec<String>) -> Listening
         version: (0, 0, 0, 0),
         // There is one of it.
         most: u32::MAX,
+        shared: true,
         // Its lines are the applications', whatever the front speaks with them.
         module: Some("servlet"),
     }
@@ -222,6 +239,9 @@ fn argument(host: &str, app: &App) -> String {
     let mut text = format!("--app={host}\t{}\t{}", app.context, app.path);
     if app.reloadable {
         text.push_str("\treloadable=true");
+    }
+    if let Some(descriptor) = &app.descriptor {
+        text.push_str(&format!("\tdescriptor={descriptor}"));
     }
     for (name, value) in &app.parameters {
         text.push_str(&format!("\tparameter.{name}={value}"));

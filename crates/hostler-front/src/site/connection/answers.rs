@@ -4,6 +4,7 @@
 use super::Link;
 use hostler_gateway::supervisor::exec::Permit;
 use hostler_wire::site::{ConnectError, Entry, Exit, FromSite, RunError, WalkResult};
+use serde_bytes::ByteBuf;
 use std::os::fd::OwnedFd;
 use tokio::sync::oneshot;
 
@@ -20,7 +21,7 @@ pub(super) enum Waiter {
         Option<oneshot::Sender<Exit>>,
         Option<Permit>,
     ),
-    Parents(oneshot::Sender<Vec<String>>),
+    Parents(oneshot::Sender<Parents>),
     /// As [`Self::Run`], for a program that listens.
     Listen(
         Option<oneshot::Sender<Result<Listening, RunError>>>,
@@ -35,8 +36,25 @@ pub(super) enum Waiter {
 /// A program's process id, and whether it ran already.
 pub(super) type StartedProgram = (u32, bool);
 
-/// A program's process id, and the path of its socket.
-pub(super) type Listening = (u32, Vec<u8>);
+/// A program that listens.
+pub(super) struct Listening {
+    pub(super) pid: u32,
+    /// Its socket's.
+    pub(super) path: Vec<u8>,
+    /// It ran already.
+    pub(super) adopted: bool,
+    /// What it writes, where that is the site's to tell.
+    pub(super) output: Vec<OwnedFd>,
+}
+
+/// What other fronts have started and share.
+#[derive(Debug, Default)]
+pub(crate) struct Parents {
+    /// Pools that have a warm parent, by name.
+    pub(crate) pools: Vec<String>,
+    /// Programs that listen.
+    pub(crate) programs: Vec<Vec<u8>>,
+}
 
 impl Waiter {
     fn appended(self, opened: bool) -> Option<()> {
@@ -78,13 +96,18 @@ impl Link {
                 let Waiter::Run(started, ..) = waiting.get_mut(&id)? else { return None };
                 let _ = started.take()?.send(Ok((pid, true)));
             }
-            FromSite::Parents { id, pools } => {
+            FromSite::Parents { id, pools, programs } => {
                 let Waiter::Parents(tell) = waiting.remove(&id)? else { return None };
-                let _ = tell.send(Some(pools).filter(|pools| pools.len() <= MOST_PARENTS)?);
+                if pools.len() > MOST_PARENTS || programs.len() > MOST_PARENTS {
+                    return None;
+                }
+                let programs = programs.into_iter().map(ByteBuf::into_vec).collect();
+                let _ = tell.send(Parents { pools, programs });
             }
-            FromSite::Listening { id, pid, path } => {
+            FromSite::Listening { id, pid, path, adopted } => {
                 let Waiter::Listen(started, ..) = waiting.get_mut(&id)? else { return None };
-                let _ = started.take()?.send(Ok((pid, path.into_vec())));
+                let listening = Listening { pid, path: path.into_vec(), adopted, output: fds };
+                let _ = started.take()?.send(Ok(listening));
             }
             FromSite::Connected { id } => {
                 let Waiter::Connect(tell) = waiting.remove(&id)? else { return None };

@@ -2,6 +2,7 @@
 
 use super::Link;
 use hostler_wire::site::{Exit, ToSite};
+use std::os::fd::OwnedFd;
 use std::rc::{Rc, Weak};
 use tokio::sync::oneshot;
 
@@ -10,6 +11,8 @@ pub(crate) struct Listener {
     pub(crate) running: Running,
     /// For [`Link::connect`]: the site's process says so, and connects there itself.
     pub(crate) path: Vec<u8>,
+    /// Of one that is shared: the reading ends of its stdout and stderr, as the site's process has them.
+    pub(crate) output: Vec<OwnedFd>,
 }
 
 /// A program that the site's process has been asked to start. Whoever asked may go away before the answer comes (a

@@ -14,6 +14,7 @@ use hostler_sys::pipe::Direction;
 use hostler_wire::site::{Exit, Limits, Program, Run};
 use std::fmt;
 use std::hash::{Hash, Hasher};
+use std::io;
 use std::os::fd::OwnedFd;
 use std::pin::pin;
 use std::rc::Rc;
@@ -40,6 +41,8 @@ pub(crate) struct Listening {
     pub(crate) version: (u64, u64, i64, u32),
     /// Most processes of the site's programs together, this one among them.
     pub(crate) most: u32,
+    /// It goes on over a reload: the front of the next generation has it, too.
+    pub(crate) shared: bool,
     /// What its lines are called in the log; `None`: as the protocol.
     pub(crate) module: Option<&'static str>,
 }
@@ -108,13 +111,14 @@ impl RunningProgram {
     }
 
     fn run(&self) -> Run {
-        let Listening { path, args, directory, env, backlog, limits, .. } = &self.program;
+        let Listening { path, args, directory, env, backlog, limits, shared, .. } = &self.program;
         let core = &self.server.conf.core;
         let program = Program::Listener {
             path: path.to_vec().into(),
             args: args.iter().map(|argument| argument.to_vec().into()).collect(),
             directory: directory.to_vec().into(),
             backlog: *backlog,
+            shared: *shared,
         };
         Run {
             id: 0,
@@ -132,12 +136,18 @@ impl Host for RunningProgram {
         let place = Place::take(&self.running, self.program.most)?;
         let site = self.thread.site(&self.server);
         let link = site.link().await?;
-        let [output, errors] = link.pipes([Direction::FromProgram; 2]).await?;
-        let listener = link.listen(self.run(), [output.1, errors.1], None).await?;
+        let (listener, output) = if self.program.shared {
+            let listener = link.listen(self.run(), Vec::new(), None).await?;
+            let output = opened(&listener.output)?;
+            (listener, output)
+        } else {
+            let [output, errors] = link.pipes([Direction::FromProgram; 2]).await?;
+            (link.listen(self.run(), vec![output.1, errors.1], None).await?, [output.0, errors.0])
+        };
         Ok(listen::RunningProgram {
             pid: listener.running.pid(),
             process: Box::new(Watched(listener.running, place)),
-            output: [output.0, errors.0],
+            output,
             socket: listener.path,
         })
     }
@@ -158,6 +168,13 @@ impl Host for RunningProgram {
         };
         log::program(&self.thread, &self.server, self.module, &text);
     }
+}
+
+/// The ends of pipes that the site's process has made, and keeps.
+fn opened(output: &[OwnedFd]) -> io::Result<[OwnedFd; 2]> {
+    let [output, errors] = output else { return Err(io::ErrorKind::InvalidData.into()) };
+    let open = |end| Direction::FromProgram.end_of_another(end);
+    Ok([open(output)?, open(errors)?])
 }
 
 /// The site's process watches over it.

@@ -1,0 +1,114 @@
+//! Programs that listen and are shared by fronts: one that takes seconds to start (a Java virtual machine) goes on over a
+//! reload, with all that it has in memory.
+//!
+//! What it writes goes into pipes that are made here, of which each of its fronts gets the reading ends. As long as there
+//! are two, whoever comes first has a line. A program whose own files were replaced since it began (its packages were
+//! updated) is shared with no further front: that one starts its own, and this one goes with those that have it.
+
+use hostler_sys::pipe;
+use hostler_sys::process::Pid;
+use hostler_wire::site::{Program, Run};
+use serde_bytes::ByteBuf;
+use std::fs;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
+
+/// What the kernel puts behind a path that leads to another file by now, or to none.
+const GONE: &str = " (deleted)";
+
+/// A program that is shared.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    /// What it was started by; its number is nobody's.
+    run: Run,
+    /// The reading ends of its standard output and error.
+    output: [OwnedFd; 2],
+}
+
+impl Shared {
+    /// For a program that is to be started; the writing ends are its own.
+    pub(crate) fn new(run: &Run) -> io::Result<(Self, [OwnedFd; 2])> {
+        let [(output, stdout), (errors, stderr)] = [pipe::for_others()?, pipe::for_others()?];
+        let shared = Self { run: Run { id: 0, ..run.clone() }, output: [output, errors] };
+        Ok((shared, [stdout, stderr]))
+    }
+
+    /// Whether another front asks for the same.
+    pub(crate) fn is_started_by(&self, run: &Run) -> bool {
+        let Run { id: _, program, env, suexec, limits, no_new_privs } = run;
+        self.run.program == *program
+            && self.run.env == *env
+            && self.run.suexec == *suexec
+            && self.run.limits == *limits
+            && self.run.no_new_privs == *no_new_privs
+    }
+
+    /// The reading ends, for a front.
+    pub(crate) fn output(&self) -> io::Result<Vec<OwnedFd>> {
+        self.output.iter().map(OwnedFd::try_clone).collect()
+    }
+
+    /// The program.
+    pub(crate) fn path(&self) -> Option<&ByteBuf> {
+        match &self.run.program {
+            Program::Listener { path, .. } => Some(path),
+            Program::Script { .. } | Program::Shell { .. } | Program::Engine { .. } => None,
+        }
+    }
+}
+
+/// Whether what a process runs was replaced: what it has mapped as code, and archives of code that it has open. In doubt it was.
+pub(crate) fn is_replaced(process: Pid) -> bool {
+    let folder = format!("/proc/{}", process.as_raw_nonzero());
+    let Ok(maps) = fs::read(format!("{folder}/maps")) else { return true };
+    let Ok(open) = fs::read_dir(format!("{folder}/fd")) else { return true };
+    let code = maps.split(|byte| *byte == b'\n').filter_map(code);
+    let links = open.flatten().filter_map(|entry| fs::read_link(entry.path()).ok());
+    code.into_iter().any(stands_anew)
+        || links.into_iter().any(|link| {
+            let link = link.as_os_str().as_bytes();
+            link.ends_with(format!(".jar{GONE}").as_bytes()) && stands_anew(link)
+        })
+}
+
+/// The path of a line of `maps` that is executable (proc(5): addresses, permissions, offset, device, inode, path).
+fn code(line: &[u8]) -> Option<&[u8]> {
+    let mut parts = line.splitn(6, |byte| *byte == b' ');
+    let permissions = parts.nth(1)?;
+    let path = parts.nth(3)?.trim_ascii_start();
+    (permissions.contains(&b'x') && path.starts_with(b"/")).then_some(path)
+}
+
+/// Whether another file has come to where this one was.
+fn stands_anew(path: &[u8]) -> bool {
+    let Some(before) = path.strip_suffix(GONE.as_bytes()) else { return false };
+    Path::new(std::ffi::OsStr::from_bytes(before)).symlink_metadata().is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_of_maps_are_read() {
+        let line = b"7f0000000000-7f0000001000 r-xp 00000000 fe:00 1234   /usr/lib/a b.so (deleted)";
+        assert_eq!(code(line), Some(&b"/usr/lib/a b.so (deleted)"[..]));
+        assert_eq!(code(b"7f0000000000-7f0000001000 rw-p 00000000 fe:00 1234   /usr/lib/a.so"), None);
+        assert_eq!(code(b"7ffc00000000-7ffc00001000 r-xp 00000000 00:00 0   [vdso]"), None);
+        assert_eq!(code(b"7ffc00000000-7ffc00001000 r-xp 00000000 00:00 0 "), None);
+        assert_eq!(code(b""), None);
+    }
+
+    #[test]
+    fn a_file_is_replaced_where_another_one_stands() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.jar");
+        let gone = [path.as_os_str().as_bytes(), GONE.as_bytes()].concat();
+        assert!(!stands_anew(&gone), "it was removed, and that is all");
+        fs::write(&path, "").unwrap();
+        assert!(stands_anew(&gone));
+        assert!(!stands_anew(path.as_os_str().as_bytes()));
+    }
+}
