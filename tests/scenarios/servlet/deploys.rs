@@ -72,6 +72,28 @@ fn forms_and_answers_are_utf_8_where_nothing_is_said() {
     assert_eq!(answer.text(), "ä");
 }
 
+/// As applications do that want listings of their directories, or other pages of JSP.
+const OWN_DEFAULTS: &str = r#"<web-app xmlns="https://jakarta.ee/xml/ns/jakartaee" version="6.0">
+    <servlet><servlet-name>default</servlet-name><servlet-class>org.apache.catalina.servlets.DefaultServlet</servlet-class>
+    <init-param><param-name>listings</param-name><param-value>true</param-value></init-param></servlet>
+    <servlet><servlet-name>jsp</servlet-name><servlet-class>org.apache.jasper.servlet.JspServlet</servlet-class>
+    <init-param><param-name>trimSpaces</param-name><param-value>true</param-value></init-param></servlet></web-app>"#;
+
+#[test]
+fn an_application_says_of_tomcat_s_own_servlets_what_it_likes() {
+    needs_java!();
+    let files = [("WEB-INF/web.xml", OWN_DEFAULTS), ("dir/listed.txt", ""), ("page.jsp", "<%= 1 + 1 %>   <%= 2 %>")];
+    let server = Site::new()
+        .file("app.war", packed(&[("Named.java", SERVLET)], &files, &[]))
+        .dir("state")
+        .mode("state", 0o1777)
+        .config("ServletApp /shop @ROOT@/app.war heap=64m work=@ROOT@/state\n")
+        .start();
+    let listing = says(&server, "/shop/dir/");
+    assert!(listing.contains("listed.txt"), "{listing}");
+    assert_eq!(says(&server, "/shop/page.jsp").trim_end(), "22");
+}
+
 #[test]
 fn a_descriptor_takes_the_place_of_an_application_s_own_and_counts_when_it_changes() {
     needs_java!();

@@ -3,7 +3,6 @@ package hostler;
 import java.io.File;
 import java.io.IOException;
 import java.nio.file.Files;
-import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
@@ -22,12 +21,6 @@ final class Container {
     /** How often archives and descriptors are looked at, in milliseconds. */
     private static final long LOOK = 1000;
 
-    /** What holds for all applications beside what Tomcat's listener sets: what conf/web.xml has in a Tomcat that is not embedded. */
-    static final String DEFAULTS = "web.xml";
-    private static final String DEFAULTS_TEXT = "<web-app xmlns=\"https://jakarta.ee/xml/ns/jakartaee\" version=\"6.0\">"
-        + "<request-character-encoding>UTF-8</request-character-encoding>"
-        + "<response-character-encoding>UTF-8</response-character-encoding></web-app>";
-
     private final Main.Settings settings;
     private final Tomcat tomcat = new Tomcat();
     private final List<Deployment> deployments = new ArrayList<>();
@@ -39,7 +32,7 @@ final class Container {
 
     /** Starts; requests that have come before wait in the socket's backlog until all applications are there. */
     void start() throws LifecycleException, IOException {
-        Files.writeString(Path.of(settings.work, DEFAULTS), DEFAULTS_TEXT);
+        Defaults.write(settings.work);
         tomcat.setBaseDir(settings.work);
         tomcat.setSilent(true);
         // What META-INF/context.xml names (pools of database connections) programs look up.

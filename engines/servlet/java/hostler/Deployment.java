@@ -8,15 +8,13 @@ import org.apache.catalina.core.StandardContext;
 import org.apache.catalina.core.StandardHost;
 import org.apache.catalina.session.StandardManager;
 import org.apache.catalina.startup.ContextConfig;
-import org.apache.catalina.startup.Tomcat;
 import org.apache.tomcat.util.scan.StandardJarScanner;
 
 /** An application in its host, which is deployed anew when its archive or one of its descriptors changes. */
 final class Deployment {
     private final Application application;
     private final StandardHost host;
-    /** The site's own directory for what Tomcat writes. */
-    private final File work;
+    private final Main.Settings settings;
     private final Source source;
     private final Gate gate;
     private StandardContext context;
@@ -27,7 +25,7 @@ final class Deployment {
     Deployment(Application application, StandardHost host, Main.Settings settings) {
         this.application = application;
         this.host = host;
-        work = new File(settings.work);
+        this.settings = settings;
         source = new Source(application, settings);
         gate = Gate.of(application);
     }
@@ -55,14 +53,14 @@ final class Deployment {
         made.setName(application.context());
         made.setPath(application.context());
         made.setDocBase(base);
-        made.setWorkDir(new File(work, "work-" + application.key()).getAbsolutePath());
-        made.addLifecycleListener(new Tomcat.DefaultWebXmlListener());
+        made.setWorkDir(new File(settings.work, "work-" + application.key()).getAbsolutePath());
         ContextConfig config = new ContextConfig();
-        config.setDefaultWebXml(new File(work, Container.DEFAULTS).getAbsolutePath());
+        config.setDefaultWebXml(Defaults.file(settings.work));
+        made.addLifecycleListener(Defaults::types);
         made.addLifecycleListener(config);
         // Sessions are kept while it is not there. An application's own META-INF/context.xml may say otherwise.
         StandardManager sessions = new StandardManager();
-        sessions.setPathname(new File(work, "sessions-" + application.key()).getAbsolutePath());
+        sessions.setPathname(new File(settings.work, "sessions-" + application.key()).getAbsolutePath());
         made.setManager(sessions);
         made.setReloadable(application.flag("reloadable"));
         made.setParentClassLoader(Deployment.class.getClassLoader());
