@@ -53,7 +53,7 @@ pub(crate) enum Kept {
     /// It is a warm parent.
     Parent(Parent),
     /// It listens, and may be shared.
-    Listener(Place, Option<Shared>),
+    Listener(Box<Place>, Option<Box<Shared>>),
 }
 
 /// A program that listens and has a further front: its process, the path of its socket, what it writes.

@@ -299,7 +299,7 @@ impl Site {
         let standard = <[OwnedFd; 3]>::try_from(standard).map_err(|_| RunError::NotFound)?;
         let pid = run::run(&mut self.launcher, &self.engines, request, &standard)?;
         let path = place.path();
-        self.programs.add(user, pid, Kept::Listener(place, shared));
+        self.programs.add(user, pid, Kept::Listener(Box::new(place), shared.map(Box::new)));
         Ok((listening(pid, path, false), output))
     }
 

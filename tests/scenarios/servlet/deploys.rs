@@ -82,7 +82,8 @@ const OWN_DEFAULTS: &str = r#"<web-app xmlns="https://jakarta.ee/xml/ns/jakartae
 #[test]
 fn an_application_says_of_tomcat_s_own_servlets_what_it_likes() {
     needs_java!();
-    let files = [("WEB-INF/web.xml", OWN_DEFAULTS), ("dir/listed.txt", ""), ("page.jsp", "<%= 1 + 1 %>   <%= 2 %>")];
+    let files =
+        [("WEB-INF/web.xml", OWN_DEFAULTS), ("dir/listed.txt", ""), ("page.jsp", "<%= 1 + 1 %>   <%= 2 %>")];
     let server = Site::new()
         .file("app.war", packed(&[("Named.java", SERVLET)], &files, &[]))
         .dir("state")

@@ -63,6 +63,16 @@ impl Waiter {
         Some(())
     }
 
+    fn parents(self, pools: Vec<String>, programs: Vec<ByteBuf>) -> Option<()> {
+        let Self::Parents(tell) = self else { return None };
+        if pools.len() > MOST_PARENTS || programs.len() > MOST_PARENTS {
+            return None;
+        }
+        let programs = programs.into_iter().map(ByteBuf::into_vec).collect();
+        let _ = tell.send(Parents { pools, programs });
+        Some(())
+    }
+
     fn pipes(self, result: Result<Vec<OwnedFd>, i32>) -> Option<()> {
         let Self::Pipes(tell) = self else { return None };
         let _ = tell.send(result);
@@ -96,14 +106,7 @@ impl Link {
                 let Waiter::Run(started, ..) = waiting.get_mut(&id)? else { return None };
                 let _ = started.take()?.send(Ok((pid, true)));
             }
-            FromSite::Parents { id, pools, programs } => {
-                let Waiter::Parents(tell) = waiting.remove(&id)? else { return None };
-                if pools.len() > MOST_PARENTS || programs.len() > MOST_PARENTS {
-                    return None;
-                }
-                let programs = programs.into_iter().map(ByteBuf::into_vec).collect();
-                let _ = tell.send(Parents { pools, programs });
-            }
+            FromSite::Parents { id, pools, programs } => waiting.remove(&id)?.parents(pools, programs)?,
             FromSite::Listening { id, pid, path, adopted } => {
                 let Waiter::Listen(started, ..) = waiting.get_mut(&id)? else { return None };
                 let listening = Listening { pid, path: path.into_vec(), adopted, output: fds };
