@@ -154,6 +154,32 @@ fn another_server_s_answers_are_the_same_in_memory_s_way() {
 }
 
 #[test]
+fn requests_that_follow_each_other_are_each_answered_as_by_the_other_way() {
+    let (port, _) = backend(serve);
+    let (fast, slow) = (before(port, ""), before(port, "Header unset X-None\n"));
+    let all = |server: &Server, requests: &str| {
+        let mut connection = server.connect();
+        connection.send(requests);
+        let answers = String::from_utf8_lossy(&connection.rest()).into_owned();
+        answers.lines().filter(|line| !line.starts_with("Date: ")).collect::<Vec<_>>().join("\n")
+    };
+    for name in ["plain", "kept", "chunked", "empty", "cookie", "moved"] {
+        let old = format!("GET /p/{name} HTTP/1.0\r\nHost: a\r\n");
+        let new = format!("GET /p/{name} HTTP/1.1\r\nHost: a\r\n");
+        for requests in [
+            format!("{old}\r\n"),
+            format!("{old}Connection: keep-alive\r\n\r\n{old}\r\n"),
+            format!("{new}\r\n{new}X: 1\r\n\r\n{new}Connection: close\r\n\r\n"),
+        ] {
+            let expected = all(&slow, &requests);
+            for round in 0..3 {
+                assert_eq!(all(&fast, &requests), expected, "{requests:?} {round}");
+            }
+        }
+    }
+}
+
+#[test]
 fn a_connection_that_the_other_side_gave_up_costs_no_request() {
     // Each connection has one answer; what comes next on it is read, and it is closed.
     static ASKED: AtomicUsize = AtomicUsize::new(0);
