@@ -90,8 +90,9 @@ async def app(scope, receive, send):
         raise ValueError("meant")
     status, headers = HEADS.get(name, (200, []))
     await send({"type": "http.response.start", "status": status, "headers": headers, "trailers": name == "trailers"})
-    if name == "pieces":
-        for _ in range(3):
+    if name in ("pieces",
+        "many", "many"):
+        for _ in range(3 if name == "pieces" else 300):
             await send({"type": "http.response.body", "body": b"piece", "more_body": True})
     await send({"type": "http.response.body", "body": b"" if status == 204 else body})
     if name == "trailers":

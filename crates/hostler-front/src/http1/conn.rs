@@ -246,10 +246,7 @@ async fn answer(
     };
     let mut request = Box::new(request);
     let trailers = takes_trailers(&head, &buffer);
-    if head.version >= head::HTTP_11 {
-        let told: Weak<Wire> = Rc::downgrade(wire);
-        request.reply.early = Some(told);
-    }
+    request.reply.early = early(&head, wire);
     wire.watch.start(head.version < head::HTTP_10 || framing != Framing::None);
     let serving = pin!(async {
         match is_resumed {
@@ -264,6 +261,12 @@ async fn answer(
     };
     answers::remember(&head, &buffer, &reply);
     deliver(thread, wire, peer, Wishes { head: &head, wish, both, expect, trailers, incoming }, reply).await
+}
+
+/// Who tells the client interim answers, which it knows since HTTP/1.1.
+fn early(head: &Head, wire: &Rc<Wire>) -> Option<Weak<dyn Early>> {
+    let told: Weak<Wire> = Rc::downgrade(wire);
+    (head.version >= head::HTTP_11).then_some(told as Weak<dyn Early>)
 }
 
 /// Whether the client takes fields behind a body (RFC 9110 §10.1.4).
@@ -305,11 +308,8 @@ async fn go_on(
     answer: fast::Answer,
 ) -> After {
     let (head, buffer) = begun.head();
-    let early = (head.version >= head::HTTP_11).then(|| {
-        let told: Weak<Wire> = Rc::downgrade(wire);
-        told as Weak<dyn Early>
-    });
-    let Some(reply) = wire.while_there(pin!(begun.go_on(thread, peer, early, answer))).await else {
+    let going_on = pin!(begun.go_on(thread, peer, early(head, wire), answer));
+    let Some(reply) = wire.while_there(going_on).await else {
         Box::pin(abandoned(thread, peer, buffer, head, head.length as u64)).await;
         return After::Linger;
     };

@@ -85,9 +85,7 @@ pub(crate) async fn ask(
 ) -> Result<Head, Error> {
     let (head, ask) =
         encode(request, told).map_err(|error| Error::because(Kind::ClientMalformed, error.to_string()))?;
-    let timeout = settings::timeout(&request.server);
-    let on_abandon = OnAbandon::TakeBackOrKill(timeout);
-    let work = Work { thread: request.thread.index, head, has_body: false, timeout, on_abandon, ask };
+    let work = work_without_body(request, head, ask, settings::timeout(&request.server));
     let mut conversation = Conversation::new(pool.begin(work).await?, Upload::default());
     let mut told = None;
     loop {
@@ -104,14 +102,7 @@ pub(crate) async fn ask(
 /// # Errors
 /// It is not, or says something else.
 pub(crate) async fn ping(request: &Request, pool: &Arc<Pool>, limit: Duration) -> Result<(), Error> {
-    let work = Work {
-        thread: request.thread.index,
-        head: ajp::ping(),
-        has_body: false,
-        timeout: limit,
-        on_abandon: OnAbandon::TakeBackOrKill(limit),
-        ask: Ask::whether_it_is_there(),
-    };
+    let work = work_without_body(request, ajp::ping(), Ask::whether_it_is_there(), limit);
     let mut conversation = Conversation::new(pool.begin(work).await?, Upload::default());
     match conversation.next().await? {
         Event::End { .. } => Ok(()),
@@ -153,15 +144,31 @@ pub(crate) async fn go_on(
     }
 }
 
-/// The head that a plain answer has; `None`: it is none.
-pub(crate) fn plain_fields<'a>(head: &'a Head, plain: &mut PlainAnswer<'a>) -> Option<()> {
+/// Asks a container about a request without a body, if a connection is idle and the request fits into a packet.
+pub(crate) fn begin_at_once(
+    request: &Request,
+    pool: &Arc<Pool>,
+    told: &ContainerRequest<'_>,
+) -> Option<Exchange> {
+    let (head, ask) = encode(request, told).ok()?;
+    let timeout = told.timeout.unwrap_or_else(|| settings::timeout(&request.server));
+    pool.try_begin(work_without_body(request, head, ask, timeout))
+}
+
+fn work_without_body(request: &Request, head: Bytes, ask: Ask, timeout: Duration) -> Work<Ask> {
+    let on_abandon = OnAbandon::TakeBackOrKill(timeout);
+    Work { thread: request.thread.index, head, has_body: false, timeout, on_abandon, ask }
+}
+
+/// A plain answer with the fields of this head; `None`: it is none.
+pub(crate) fn with_fields<'a>(mut plain: PlainAnswer<'a>, head: &'a Head) -> Option<PlainAnswer<'a>> {
     let Head { status, reason, headers } = head;
     for (name, value) in headers {
         if !is_framing(name) {
             plain.add(name, value)?;
         }
     }
-    (*status == 200 && matches!(&reason[..], b"" | b"200" | b"OK")).then_some(())
+    (*status == 200 && matches!(&reason[..], b"" | b"200" | b"OK")).then_some(plain)
 }
 
 /// Whether a field is the front's own, or about the framing, which AJP has in a way of its own: what a container says of the

@@ -12,7 +12,7 @@ mod stream;
 
 pub(crate) use remembered::{Task, remember, remember_socket};
 pub(crate) use socket::{PlainAnswer, SocketAnswer, SocketWay};
-pub(crate) use stream::{Begun, Said, StreamAnswer, StreamTechnique, output};
+pub(crate) use stream::{Begun, Said, StreamAnswer, StreamTechnique, head_and_body, output};
 
 use crate::hook::registry::Later;
 use crate::hook::reply::Reply;
@@ -41,7 +41,7 @@ use hostler_gateway::backend::OnAbandon;
 use hostler_gateway::backend::ring::{Exchange, Frame, Work};
 use hostler_http1::framing::{After, KeepAlive};
 use hostler_http1::head::Head;
-use hostler_wire::work::{Fields, FromWorker, Outcome, RequestHead};
+use hostler_wire::work::{FromWorker, Outcome, RequestHead};
 use remembered::{Route, UrlRoute};
 use smallvec::SmallVec;
 use std::future::poll_fn;
@@ -79,18 +79,13 @@ pub(crate) trait Way {
     ) -> Later<'a, Result<Body, Halt>>;
 }
 
-/// The request's fields; `None`: they have to be put together first, which is for the slow path.
-fn fields<'a>(head: &Head, buffer: &'a [u8]) -> Option<Fields<'a>> {
-    let mut all: Fields<'a> = Vec::with_capacity(head.fields.len());
-    for field in &head.fields {
-        let (name, value) = (field.name.of(buffer), field.value.of(buffer));
-        let again = all.iter().any(|(known, _)| known.eq_ignore_ascii_case(name));
-        if field.folded || again {
-            return None;
-        }
-        all.push((name, value));
-    }
-    Some(all)
+/// Whether the request's fields are as they came: else they have to be put together first, which is for the slow path.
+fn are_plain(head: &Head, buffer: &[u8]) -> bool {
+    head.fields.iter().enumerate().all(|(at, field)| {
+        let name = field.name.of(buffer);
+        !field.folded
+            && !head.fields[..at].iter().any(|known| known.name.of(buffer).eq_ignore_ascii_case(name))
+    })
 }
 
 /// A request on the fast path.
@@ -133,28 +128,27 @@ pub(crate) fn begin(
 ) -> Option<FastRequest> {
     let How::Worker(remembered) = &url.how else { return None };
     let remembered: Rc<UrlRoute> = remembered.clone().downcast().ok()?;
-    let headers_in = fields(head, buffer)?;
+    if !are_plain(head, buffer) {
+        return None;
+    }
     let traffic = &thread.shared.traffic;
     let busy = traffic.enter(url.site.id, &url.server)?;
     traffic.may_ask(url.site.id, &url.server).ok()?;
     thread.touch(url.site.id);
     let (received, started, number) = (SystemTime::now(), Instant::now(), thread.next_request());
     let with_query = url.has_query();
-    let mut copied = Bytes::new();
+    let buffer = Bytes::copy_from_slice(&buffer[..head.length]);
     let conversation = match &remembered.route {
         Route::Worker(task, way) => {
             let known = (&remembered.request, &**task, &**way, with_query);
-            let told = (received, number);
-            Conversation::Ring(ask_worker(thread, peer, known, (head, buffer), headers_in, told))
+            Conversation::Ring(ask_worker(thread, peer, known, (head, &buffer), (received, number)))
         }
         Route::Socket(way, stand_in) => {
-            copied = Bytes::copy_from_slice(&buffer[..head.length]);
-            let (client, told) = ((peer, &copied, head), (received, started, number));
+            let (client, told) = ((peer, &buffer, head), (received, started, number));
             let ask = |request: &Request| way.ask(request);
             Conversation::Socket(stand_in.borrow_mut().standing_in(client, told, with_query, ask))
         }
     };
-    let buffer = if copied.is_empty() { Bytes::copy_from_slice(&buffer[..head.length]) } else { copied };
     Some(FastRequest {
         remembered,
         with_query,
@@ -174,8 +168,7 @@ fn ask_worker(
     thread: &Rc<Thread>,
     peer: &Peer,
     (remembered, task, way, with_query): (&Request, &Task, &dyn Way, bool),
-    (head, buffer): (&Head, &[u8]),
-    headers_in: Fields<'_>,
+    client: (&Head, &[u8]),
     told: (SystemTime, u64),
 ) -> Begin {
     let server = &remembered.server;
@@ -183,7 +176,7 @@ fn ask_worker(
         Some(refusal) => Begin::Never(refusal),
         None => {
             let known = (remembered, task, way, with_query);
-            let work = work(thread, peer, known, (head, buffer), headers_in, told);
+            let work = work(thread, peer, known, client, told);
             begin::begin(thread, server, task.engine, task.one_shot, task.group.as_ref(), work)
         }
     }
@@ -195,7 +188,6 @@ fn work(
     peer: &Peer,
     (request, task, way, with_query): (&Request, &Task, &dyn Way, bool),
     (head, buffer): (&Head, &[u8]),
-    headers_in: Fields<'_>,
     (received, number): (SystemTime, u64),
 ) -> Work {
     let target = head.target.of(buffer);
@@ -215,7 +207,8 @@ fn work(
     }
     message.remote_ip = remote.as_bytes();
     message.log_id = log_id.as_bytes();
-    message.headers_in = headers_in;
+    message.headers_in =
+        head.fields.iter().map(|field| (field.name.of(buffer), field.value.of(buffer))).collect();
     let timeout = way.timeout(request);
     Work {
         thread: thread.index,
@@ -401,8 +394,8 @@ impl FastRequest {
     }
 }
 
-/// Frames that a plain answer may come in.
-const MOST: usize = 64;
+/// Frames, or pieces, that a plain answer may come in.
+pub(crate) const MOST: usize = 64;
 
 /// Frames of an answer: most have a head, a body and an end.
 pub(crate) type Frames = SmallVec<[Frame; 4]>;

@@ -8,9 +8,8 @@ use crate::io::body::Body;
 use crate::request::Request;
 use crate::request::flow::Halt;
 use crate::technique::fast::{
-    self, Begun, PlainAnswer, Said, SocketAnswer, SocketWay, StreamAnswer, StreamTechnique, output,
+    self, Begun, PlainAnswer, Said, SocketAnswer, SocketWay, StreamAnswer, StreamTechnique, head_and_body,
 };
-use hostler_gateway::backend::stream::Event;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -57,8 +56,7 @@ impl StreamTechnique for Technique {
     }
 
     fn plain<'a>((): &'a (), said: &'a [Said<Asgi>]) -> Option<PlainAnswer<'a>> {
-        let Some(Ok(Event::Head(WorkerMessage::Answer(head)))) = said.first() else { return None };
-        let mut plain = PlainAnswer { body: output::<Asgi>(said), ..PlainAnswer::default() };
+        let (WorkerMessage::Answer(head), mut plain) = head_and_body::<Asgi>(said)? else { return None };
         for (name, value) in &head.fields {
             if !talk::is_front_s(name) {
                 plain.add(name, value)?;

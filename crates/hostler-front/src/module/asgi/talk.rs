@@ -93,13 +93,9 @@ pub(super) async fn go_on(request: &mut Request, begun: Begun<Asgi>) -> Result<B
         drop(exchange);
         return super::handle(request).await;
     }
-    let mut said = said.into_iter().collect::<VecDeque<_>>();
-    let first = said.pop_front();
+    let said = said.into_iter().collect();
     let mut conversation = Conversation { said, ..Conversation::new(exchange, Upload::default()) };
-    let first = match first {
-        Some(first) => conversation.note(first),
-        None => conversation.next().await,
-    };
+    let first = conversation.next().await;
     converse(request, conversation, first).await.map_err(|error| fail(request, LOG, &error))
 }
 

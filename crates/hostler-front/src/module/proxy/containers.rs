@@ -1,6 +1,7 @@
 //! Servlet containers behind `ProxyPass ajp://` on the fast path.
 
 use super::answer;
+use super::fast::is_odd;
 use super::programs::{BusyBody, LOG, own_page, packet, secret, target};
 use super::run;
 use super::target::Destination;
@@ -10,13 +11,11 @@ use crate::request::Request;
 use crate::request::flow::Halt;
 use crate::technique::container::{self, AsJk, ContainerRequest};
 use crate::technique::fast::{
-    Begun, PlainAnswer, Said, SocketAnswer, SocketWay, StreamAnswer, StreamTechnique, output,
+    Begun, PlainAnswer, Said, SocketAnswer, SocketWay, StreamAnswer, StreamTechnique, head_and_body,
 };
 use crate::technique::overridden::overridden;
 use crate::technique::sockets::{Sockets, Target};
-use hostler_gateway::backend::OnAbandon;
 use hostler_gateway::backend::ajp::Ajp;
-use hostler_gateway::backend::stream::{Event, Work};
 use hostler_gateway::upstream::Usage;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -49,29 +48,23 @@ struct Way {
 impl SocketWay for Way {
     fn ask(&self, request: &Request) -> Option<Box<dyn SocketAnswer>> {
         let Self { to, target, path, has_urls } = self;
-        // What of an answer is sent, and whether a request has gone too far, is for the slow path.
-        let is_odd = ["Range", "Max-Forwards"].iter().any(|name| request.target.headers_in.contains(name));
-        if is_odd || !to.upstream.is_usable() {
+        if is_odd(request) || !to.upstream.is_usable() {
             return None;
         }
         let usage = to.upstream.try_enter()?;
         let (thread, server) = (&request.thread, &request.server);
         let pool = thread.shared.of::<Sockets>().pool::<Ajp>(thread, server, target).ok()?;
-        let timeout = to.timeout(request);
         let told = ContainerRequest {
             path,
             server_name: None,
             attributes: secret(to).into_iter().collect(),
             packet: packet(to, server),
-            timeout: Some(timeout),
+            timeout: Some(to.timeout(request)),
             as_jk: AsJk::default(),
             is_last: false,
         };
-        let (head, ask) = container::encode(request, &told).ok()?;
-        let on_abandon = OnAbandon::TakeBackOrKill(timeout);
-        let work = Work { thread: thread.index, head, has_body: false, timeout, on_abandon, ask };
-        let technique = Technique { usage, to: to.clone(), has_urls: *has_urls };
-        Some(StreamAnswer::new(technique, pool.try_begin(work)?))
+        let exchange = container::begin_at_once(request, &pool, &told)?;
+        Some(StreamAnswer::new(Technique { usage, to: to.clone(), has_urls: *has_urls }, exchange))
     }
 
     fn respond_slowly<'a>(&self, request: &'a mut Request) -> Later<'a, Result<Body, Halt>> {
@@ -97,13 +90,9 @@ impl StreamTechnique for Technique {
     }
 
     fn plain<'a>(has_urls: &'a bool, said: &'a [Said<Ajp>]) -> Option<PlainAnswer<'a>> {
-        let Some(Ok(Event::Head(head))) = said.first() else { return None };
-        if *has_urls && head.headers.iter().any(|(name, _)| answer::is_mapped(name)) {
-            return None;
-        }
-        let mut plain = PlainAnswer { body: output::<Ajp>(said), ..PlainAnswer::default() };
-        container::plain_fields(head, &mut plain)?;
-        Some(plain)
+        let (head, plain) = head_and_body::<Ajp>(said)?;
+        let is_mapped = *has_urls && head.headers.iter().any(|(name, _)| answer::is_mapped(name));
+        if is_mapped { None } else { container::with_fields(plain, head) }
     }
 
     fn go_on(self, request: &mut Request, begun: Begun<Ajp>) -> Later<'_, Result<Body, Halt>> {

@@ -3,7 +3,7 @@
 
 use super::containers;
 use super::output::{Broken, Conversation};
-use super::run::{self, Taken};
+use super::run;
 use super::target::{Aim, Destination, Whose, query};
 use super::upload::Upload;
 use crate::hook::registry::Later;
@@ -45,6 +45,11 @@ pub(super) fn remember(request: &Request, aim: &Aim, whose: &Whose) {
     });
 }
 
+/// Whether the slow path has something to do for the request: to cut a part out of the answer, to count how far it has gone.
+pub(super) fn is_odd(request: &Request) -> bool {
+    ["Range", "Max-Forwards"].iter().any(|name| request.target.headers_in.contains(name))
+}
+
 /// A server that answers for a URL.
 struct Server {
     /// With path and query of the request that it was asked last.
@@ -57,9 +62,7 @@ struct Server {
 impl SocketWay for Server {
     fn ask(&self, request: &Request) -> Option<Box<dyn SocketAnswer>> {
         let mut to = self.to.borrow_mut();
-        // A part of an answer is cut out by the slow path.
-        let is_odd = ["Range", "Max-Forwards"].iter().any(|name| request.target.headers_in.contains(name));
-        if is_odd || run::is_initial(request) {
+        if is_odd(request) || run::is_initial(request) {
             return None;
         }
         to.path.clear();
@@ -113,7 +116,7 @@ impl SocketAnswer for Answer {
                 Ok(Event::Head(said)) if self.head.is_none() && said.head.status == 200 => {
                     self.head = Some(said);
                 }
-                Ok(Event::Body(piece)) if self.length <= run::WHOLE => {
+                Ok(Event::Body(piece)) if self.length <= run::WHOLE && self.pieces.len() < fast::MOST => {
                     self.length += piece.len();
                     self.pieces.push(piece);
                 }
@@ -159,6 +162,6 @@ impl SocketAnswer for Answer {
         let Self { mut conversation, head, pieces, other, .. } = *self;
         let events = head.map(Event::Head).into_iter().chain(pieces.into_iter().map(Event::Body));
         conversation.take_back(events.map(Ok).chain(other));
-        Box::pin(run::go_on(request, Taken(conversation)))
+        Box::pin(run::go_on(request, conversation))
     }
 }

@@ -115,12 +115,8 @@ fn check_forwards(request: &Request) -> Continue {
     Ok(())
 }
 
-/// What the fast path has taken of a conversation about a request without a body.
-pub(super) struct Taken(pub(super) Conversation);
-
-/// Goes on with it.
-pub(super) async fn go_on(request: &mut Request, taken: Taken) -> Result<Body, Halt> {
-    let Taken(mut conversation) = taken;
+/// Goes on with a conversation about a request without a body that the fast path has begun.
+pub(super) async fn go_on(request: &mut Request, mut conversation: Conversation) -> Result<Body, Halt> {
     let aim = target::aim(request)?;
     let Whose::One(to) = target::whose(request, &aim)? else { return Err(Halt::Status(500)) };
     match conversation.failure() {

@@ -50,16 +50,7 @@ impl Upload {
 
     /// Finds out how the body will be sent, for which the beginning of one without a length is read.
     pub(super) async fn begin(request: &Request) -> Result<Self, BodyError> {
-        let mut upload = Self {
-            body: request.target.body.clone(),
-            first: Vec::new(),
-            next: VecDeque::new(),
-            is_whole: false,
-            has_passed: false,
-            sent: 0,
-            sending: Sending::None,
-            length: None,
-        };
+        let mut upload = Self { body: request.target.body.clone(), is_whole: false, ..Self::nothing() };
         let said = request.target.headers_in.find("Content-Length").and_then(|value| framing::decimal(value));
         if request.target.body.is_empty() {
             upload.is_whole = true;

@@ -6,15 +6,12 @@ use crate::hook::registry::Later;
 use crate::io::body::Body;
 use crate::request::Request;
 use crate::request::flow::Halt;
-use crate::request::settings;
 use crate::technique::container;
 use crate::technique::fast::{
-    self, Begun, PlainAnswer, Said, SocketAnswer, SocketWay, StreamAnswer, StreamTechnique, output,
+    self, Begun, PlainAnswer, Said, SocketAnswer, SocketWay, StreamAnswer, StreamTechnique, head_and_body,
 };
 use crate::technique::overridden::overridden;
-use hostler_gateway::backend::OnAbandon;
 use hostler_gateway::backend::ajp::Ajp;
-use hostler_gateway::backend::stream::{Event, Work};
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -31,11 +28,8 @@ struct Way(Machine);
 impl SocketWay for Way {
     fn ask(&self, request: &Request) -> Option<Box<dyn SocketAnswer>> {
         let pool = pool(request, &self.0).ok()?;
-        let (head, ask) = container::encode(request, &Words::of(request)?.told(&self.0)).ok()?;
-        let timeout = settings::timeout(&request.server);
-        let on_abandon = OnAbandon::TakeBackOrKill(timeout);
-        let work = Work { thread: request.thread.index, head, has_body: false, timeout, on_abandon, ask };
-        Some(StreamAnswer::new(Technique, pool.try_begin(work)?))
+        let exchange = container::begin_at_once(request, &pool, &Words::of(request)?.told(&self.0))?;
+        Some(StreamAnswer::new(Technique, exchange))
     }
 
     fn respond_slowly<'a>(&self, request: &'a mut Request) -> Later<'a, Result<Body, Halt>> {
@@ -56,10 +50,8 @@ impl StreamTechnique for Technique {
     }
 
     fn plain<'a>((): &'a (), said: &'a [Said<Ajp>]) -> Option<PlainAnswer<'a>> {
-        let Some(Ok(Event::Head(head))) = said.first() else { return None };
-        let mut plain = PlainAnswer { body: output::<Ajp>(said), ..PlainAnswer::default() };
-        container::plain_fields(head, &mut plain)?;
-        Some(plain)
+        let (head, plain) = head_and_body::<Ajp>(said)?;
+        container::with_fields(plain, head)
     }
 
     fn go_on(self, request: &mut Request, begun: Begun<Ajp>) -> Later<'_, Result<Body, Halt>> {

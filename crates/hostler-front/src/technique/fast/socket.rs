@@ -9,6 +9,7 @@ use crate::request::{Request, settings};
 use crate::values::table::Table;
 use crate::values::text;
 use bytes::Bytes;
+use hostler_http1::framing::is_hop_by_hop;
 use hostler_http1::response::{self, field};
 use smallvec::SmallVec;
 use std::task::{Context, Poll};
@@ -47,19 +48,9 @@ pub(crate) struct PlainAnswer<'a> {
     pub(crate) body: Bytes,
 }
 
-/// Fields that the slow path has something to say about.
+/// A field that the slow path has something to say about.
 fn is_special(name: &[u8]) -> bool {
-    const NAMES: [&str; 8] = [
-        "Connection",
-        "Keep-Alive",
-        "Proxy-Connection",
-        "TE",
-        "Trailer",
-        "Transfer-Encoding",
-        "Upgrade",
-        "Content-Range",
-    ];
-    NAMES.iter().any(|known| name.eq_ignore_ascii_case(known.as_bytes()))
+    is_hop_by_hop(name) || name.eq_ignore_ascii_case(b"Content-Range")
 }
 
 impl<'a> PlainAnswer<'a> {

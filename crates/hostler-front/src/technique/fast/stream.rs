@@ -1,6 +1,7 @@
 //! Answers of programs behind pools of connections ([`hostler_gateway::backend::stream`]) on the fast path, whatever the
 //! protocol.
 
+use super::MOST;
 use super::socket::{PlainAnswer, SocketAnswer};
 use crate::hook::registry::Later;
 use crate::io::body::Body;
@@ -40,6 +41,12 @@ pub(crate) trait StreamTechnique: 'static {
 
     /// Goes on by the slow path.
     fn go_on(self, request: &mut Request, begun: Begun<Self::Protocol>) -> Later<'_, Result<Body, Halt>>;
+}
+
+/// The head of an answer that has one of the protocol's own, and a plain answer with its body.
+pub(crate) fn head_and_body<P: Protocol>(said: &[Said<P>]) -> Option<(&P::Head, PlainAnswer<'_>)> {
+    let Some(Ok(Event::Head(head))) = said.first() else { return None };
+    Some((head, PlainAnswer { body: output::<P>(said), ..PlainAnswer::default() }))
 }
 
 /// The pieces of an answer's body, or of all its output.
@@ -90,7 +97,7 @@ impl<T: StreamTechnique> StreamAnswer<T> {
             Ok(Event::Head(head)) => is_first && T::is_answer(head),
             Ok(Event::Output(piece)) => {
                 self.length += piece.len();
-                (!is_first || !T::HAS_HEAD) && self.length <= WHOLE
+                (!is_first || !T::HAS_HEAD) && self.length <= WHOLE && self.begun.said.len() < MOST
             }
             Ok(Event::End { .. } | Event::Log(_)) | Err(_) => false,
         };
