@@ -6,6 +6,7 @@
 //! lists where Hostler answers otherwise on purpose. This crate links no server crate: it knows
 //! both servers by their sockets and log files only.
 
+mod asking;
 mod backends;
 pub mod check;
 pub mod client;

@@ -1,20 +1,12 @@
 //! Runs subjects: Apache first, then Hostler, each case against the table and against each other.
 
+use crate::asking;
 use crate::check::{self, Observation};
-use crate::client;
 use crate::differences::{Difference, Differences};
 use crate::server::{Kind, Server, missing_module};
-use crate::table::{Case, Expect, Request, Subject};
+use crate::table::{Case, Subject};
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
 use std::path::Path;
-use std::thread;
-use std::time::{Duration, Instant};
-
-/// How long a log line may take to appear.
-const LOGGED_WITHIN: Duration = Duration::from_secs(2);
-/// How long to wait before believing that a log line does not appear.
-const NOT_LOGGED_FOR: Duration = Duration::from_millis(200);
 
 /// What is run.
 #[derive(Debug, Clone)]
@@ -38,18 +30,12 @@ pub struct Report {
     pub cases: BTreeMap<char, usize>,
     /// Failed cases with their findings, ready to print.
     pub failures: Vec<String>,
+    /// Cases that Apache answers now like Hostler and now otherwise.
+    pub undecided: Vec<String>,
     /// Which entries of [`Differences::fields`] were met.
     pub fields: BTreeSet<usize>,
     /// Answers, when they were asked for.
     pub printed: String,
-}
-
-impl Report {
-    fn note(&mut self, findings: &[String], heading: &str) {
-        if !findings.is_empty() {
-            self.failures.push(format!("{heading}\n    expected {}", findings.join("\n    expected ")));
-        }
-    }
 }
 
 impl Plan {
@@ -69,6 +55,9 @@ impl Plan {
     }
 }
 
+/// How often Apache may try to answer as the table says. Some of its answers depend on which of two processes is faster.
+const TRIES: usize = 3;
+
 /// Runs one subject on every server of the plan.
 #[must_use]
 pub fn subject(plan: &Plan, subject: &Subject, parent: &Path) -> Report {
@@ -83,53 +72,142 @@ pub fn subject(plan: &Plan, subject: &Subject, parent: &Path) -> Report {
         hostler_untested::not_tested(&format!("{} (conformance)", subject.name), &why);
         return report;
     }
-    let (mut model, mut stable) = (BTreeMap::new(), BTreeSet::new());
+    let mut model = None;
     for &kind in &plan.kinds {
         if let Some(module) = missing_module(subject).filter(|_| kind == Kind::Apache) {
             let why = format!("Apache's mod_{module} is not installed (./setup.sh test)");
             hostler_untested::not_tested(&format!("{} beside Apache", subject.name), &why);
             continue;
         }
-        let server = match Server::start(kind, subject, parent) {
-            Ok(server) => server,
-            Err(error) => {
-                report.failures.push(error);
-                continue;
-            }
+        let round = Round { plan, kind, subject, cases: &cases, parent };
+        let judged = match kind {
+            Kind::Apache => as_the_table(&round, &mut model),
+            Kind::Hostler => as_apache(&round, model.as_ref(), &mut report),
         };
-        for case in &cases {
-            let mut observed = observe(&server, case);
-            *report.cases.entry(kind.letter()).or_default() += 1;
-            if plan.print {
-                report.printed.push_str(&printed(kind, &subject.name, &case.name, &observed));
-            }
-            if kind == Kind::Hostler {
-                let (exchange, used) = plan.differences.as_apache(&observed.exchange);
-                observed.exchange = exchange;
-                report.fields.extend(used);
-            }
-            let findings = judge(plan, kind, &subject.name, case, &model, &observed);
-            report.note(&findings, &format!("{kind:?} {}/{}", subject.name, case.name));
-            let asks_again = findings.is_empty() && case.request.is_plain() && !subject.once;
-            if kind == Kind::Apache {
-                model.insert(&case.name, observed.clone());
-            }
-            if !asks_again || (kind == Kind::Hostler && !stable.contains(&case.name)) {
-                continue;
-            }
-            let mut observed = again(&server, case, observed);
-            if kind == Kind::Hostler {
-                observed.exchange = plan.differences.as_apache(&observed.exchange).0;
-            }
-            let findings = judge(plan, kind, &subject.name, case, &model, &observed);
-            if kind == Kind::Apache && findings.is_empty() {
-                stable.insert(&case.name);
-            } else if kind == Kind::Hostler {
-                report.note(&findings, &format!("{kind:?} {}/{}, asked again", subject.name, case.name));
-            }
+        match judged {
+            Ok(failures) => report.failures.extend(failures.into_values()),
+            Err(error) => report.failures.push(error),
+        }
+        report.cases.insert(kind.letter(), cases.len());
+    }
+    let printed = model.into_iter().map(|answers| answers.printed).collect::<String>();
+    report.printed.insert_str(0, &printed);
+    report
+}
+
+/// Failures of each case, ready to print.
+type Failures<'a> = BTreeMap<&'a str, String>;
+
+/// Apache's answers, of the first try in which it answers as the table says, or of the last.
+fn as_the_table<'a>(round: &Round<'a>, model: &mut Option<Answers<'a>>) -> Result<Failures<'a>, String> {
+    let mut failures = Failures::new();
+    for _ in 0..TRIES {
+        let answers = round.answers(&|_| true)?;
+        failures = round.failures(&answers, None);
+        *model = Some(answers);
+        if failures.is_empty() {
+            break;
         }
     }
-    report
+    Ok(failures)
+}
+
+/// What of Hostler's answers is neither as Apache answers nor as it answers when it is asked a second time.
+fn as_apache<'a>(
+    round: &Round<'a>,
+    model: Option<&Answers<'a>>,
+    report: &mut Report,
+) -> Result<Failures<'a>, String> {
+    let stable = |case: &Case| model.is_none_or(|model| model.stable(case));
+    let answers = round.answers(&stable)?;
+    report.fields.extend(&answers.fields);
+    report.printed.push_str(&answers.printed);
+    let mut failures = round.failures(&answers, model);
+    if !failures.is_empty() && model.is_some() {
+        let second = Round { kind: Kind::Apache, ..*round }.answers(&|_| true)?;
+        let still = round.failures(&answers, Some(&second));
+        let undecided = failures.keys().filter(|case| !still.contains_key(*case)).map(ToString::to_string);
+        report.undecided.extend(undecided);
+        failures.retain(|case, _| still.contains_key(case));
+    }
+    Ok(failures)
+}
+
+/// A subject's cases on one server, once.
+#[derive(Clone, Copy)]
+struct Round<'a> {
+    plan: &'a Plan,
+    kind: Kind,
+    subject: &'a Subject,
+    cases: &'a [&'a Case],
+    parent: &'a Path,
+}
+
+/// What a server answered to the cases of a subject.
+#[derive(Debug, Default)]
+struct Answers<'a> {
+    /// To each case's request, and to the last of its repetitions.
+    cases: BTreeMap<&'a str, (Observation, Option<Observation>)>,
+    fields: BTreeSet<usize>,
+    printed: String,
+}
+
+impl Answers<'_> {
+    /// Whether the last answer to a case's request is as expected and as the first.
+    fn stable(&self, case: &Case) -> bool {
+        self.cases.get(case.name.as_str()).is_none_or(|(first, last)| {
+            last.as_ref().is_some_and(|last| {
+                check::against_table(&case.expect, last).is_empty()
+                    && check::against_apache(&case.expect, first, last).is_empty()
+            })
+        })
+    }
+}
+
+impl<'a> Round<'a> {
+    /// Starts the server and asks it for each case; those in `again` several times.
+    fn answers(&self, again: &dyn Fn(&Case) -> bool) -> Result<Answers<'a>, String> {
+        let server = Server::start(self.kind, self.subject, self.parent)?;
+        let mut answers = Answers::default();
+        for &case in self.cases {
+            let mut first = asking::observe(&server, case);
+            if self.plan.print {
+                answers.printed.push_str(&printed(self.kind, &self.subject.name, &case.name, &first));
+            }
+            let repeats = case.request.is_plain() && !self.subject.once && again(case);
+            let mut last = repeats.then(|| asked_again(&server, case, &first));
+            if self.kind == Kind::Hostler {
+                for observed in [Some(&mut first), last.as_mut()].into_iter().flatten() {
+                    let (exchange, used) = self.plan.differences.as_apache(&observed.exchange);
+                    observed.exchange = exchange;
+                    answers.fields.extend(used);
+                }
+            }
+            answers.cases.insert(&case.name, (first, last));
+        }
+        Ok(answers)
+    }
+
+    /// Which cases are answered otherwise than expected.
+    fn failures(&self, answers: &Answers<'a>, model: Option<&Answers<'_>>) -> Failures<'a> {
+        let mut failures = Failures::new();
+        for &case in self.cases {
+            let Some((first, last)) = answers.cases.get(case.name.as_str()) else { continue };
+            let model = model.and_then(|model| model.cases.get(case.name.as_str())).map(|(first, _)| first);
+            let mut findings = judge(self.plan, self.kind, &self.subject.name, case, model, first);
+            let mut heading = format!("{:?} {}/{}", self.kind, self.subject.name, case.name);
+            // Apache need not answer the same each time.
+            if let Some(last) = last.as_ref().filter(|_| findings.is_empty() && self.kind == Kind::Hostler) {
+                findings = judge(self.plan, self.kind, &self.subject.name, case, model, last);
+                heading.push_str(", asked again");
+            }
+            if !findings.is_empty() {
+                let text = format!("{heading}\n    expected {}", findings.join("\n    expected "));
+                failures.insert(&case.name, text);
+            }
+        }
+        failures
+    }
 }
 
 /// How often a case is asked again. Each of the front's threads has a memory of its own.
@@ -137,10 +215,10 @@ const AGAIN: usize = 4;
 
 /// What comes of asking again: answers out of what is remembered of a URL are the same as those that came by the whole way, where
 /// Apache's are the same each time. Logs are those of the first time.
-fn again(server: &Server, case: &Case, first: Observation) -> Observation {
-    let mut observed = first;
+fn asked_again(server: &Server, case: &Case, first: &Observation) -> Observation {
+    let mut observed = first.clone();
     for _ in 0..AGAIN {
-        observed.exchange = exchanged(server, case);
+        observed.exchange = asking::exchanged(server, case);
     }
     observed
 }
@@ -150,12 +228,12 @@ fn judge(
     kind: Kind,
     subject: &str,
     case: &Case,
-    model: &BTreeMap<&String, Observation>,
+    model: Option<&Observation>,
     observed: &Observation,
 ) -> Vec<String> {
     let as_apache = || {
         let mut findings = check::against_table(&case.expect, observed);
-        if let Some(apache) = model.get(&case.name) {
+        if let Some(apache) = model {
             findings.extend(check::against_apache(&case.expect, apache, observed));
         }
         findings
@@ -171,163 +249,6 @@ fn judge(
         }
         _ => as_apache(),
     }
-}
-
-fn observe(server: &Server, case: &Case) -> Observation {
-    let tree = &server.tree;
-    // Time: the case says so, of what goes by seconds in Apache.
-    thread::sleep(Duration::from_millis(case.request.after_ms));
-    for name in &case.request.remove {
-        let _ = fs::remove_file(tree.root.join(name));
-    }
-    for (name, file) in &case.request.write {
-        let _ = tree.write(name, file);
-    }
-    if !case.request.write.is_empty() || !case.request.remove.is_empty() {
-        // Time: nothing tells that a server has noticed that files have changed.
-        thread::sleep(Duration::from_millis(50));
-    }
-    let access_log = tree.root.join("logs").join(case.expect.log_file.as_deref().unwrap_or("access.log"));
-    let error_log = tree.root.join("logs/error.log");
-    let before = (length(&access_log), length(&error_log));
-    let mut observed = Observation { exchange: exchanged(server, case), ..Observation::default() };
-    observed.access_log = logged(server, &access_log, before.0, &case.expect, case.expect.log.as_ref());
-    observed.error_log = logged(server, &error_log, before.1, &case.expect, case.expect.error_log.as_ref());
-    observed
-}
-
-/// Sends the case's request.
-fn exchanged(server: &Server, case: &Case) -> client::Exchange {
-    let tree = &server.tree;
-    let mut bytes = tree.fill(&wire(&case.request)).into_bytes();
-    if let Some(file) = &case.request.body_file {
-        let body = fs::read(tree.root.join(file)).unwrap_or_default();
-        bytes.truncate(bytes.len() - 2);
-        bytes.extend_from_slice(format!("Content-Length: {}\r\n\r\n", body.len()).as_bytes());
-        bytes.extend_from_slice(&body);
-    }
-    let answers = case.expect.statuses.as_ref().map_or(1, Vec::len);
-    let head = case.request.request.as_ref().is_some_and(|line| line.starts_with("HEAD "));
-    let how = client::How { head, watch: case.expect.closes.is_some(), half_close: case.request.half_close };
-    let address = server.address(case.request.port2);
-    let bytes = match &case.request.digest {
-        Some(login) => signed(address, login, case, &bytes),
-        None => bytes,
-    };
-    for _ in 1..case.request.digest.as_ref().and_then(|login| login.times).unwrap_or(1) {
-        let quiet = client::How { watch: false, ..how };
-        let _ = client::exchange(address, &bytes, answers, quiet);
-    }
-    let mut exchange = client::exchange(address, &bytes, answers, how).unwrap_or_default();
-    for response in &mut exchange.responses {
-        response.body = tree.neutral(&response.body);
-        for (_, value) in &mut response.fields {
-            *value = tree.neutral(value);
-        }
-    }
-    exchange
-}
-
-/// The request with its login, after the challenge that it gets without one.
-fn signed(to: std::net::SocketAddr, login: &crate::digest::Login, case: &Case, bytes: &[u8]) -> Vec<u8> {
-    let first = client::exchange(to, bytes, 1, client::How::default()).unwrap_or_default();
-    let challenge =
-        first.responses.first().and_then(|answer| answer.field("WWW-Authenticate")).unwrap_or_default();
-    let line = case
-        .request
-        .request
-        .clone()
-        .unwrap_or_else(|| format!("GET {}", case.request.get.as_deref().unwrap_or("/")));
-    let (method, target) = line.split_once(' ').unwrap_or((&line, "/"));
-    let mut request = case.request.clone();
-    request.headers.push(login.field(&challenge, method, target));
-    wire(&request).into_bytes()
-}
-
-/// Numbers of Apache's messages about its own start.
-const STARTED: [&str; 2] = [" AH00163: ", " AH00094: "];
-
-/// The new part of a log, as soon as the expectation is met in it.
-fn logged(server: &Server, path: &Path, before: u64, expect: &Expect, pattern: Option<&String>) -> String {
-    let read = || -> String {
-        let bytes = fs::read(path).unwrap_or_default();
-        let new = bytes.get(usize::try_from(before).unwrap_or_default()..).unwrap_or_default();
-        let text = server.tree.neutral(&String::from_utf8_lossy(new));
-        // Apache says that it has started only after it has begun to answer.
-        text.split_inclusive('\n').filter(|line| !STARTED.iter().any(|known| line.contains(known))).collect()
-    };
-    if let Some(pattern) = pattern {
-        let deadline = Instant::now() + LOGGED_WITHIN;
-        while Instant::now() < deadline && check::matches(pattern, &read()) == Ok(false) {
-            // Time: looks again.
-            thread::sleep(Duration::from_millis(10));
-        }
-    } else if expect.no_log.is_some() {
-        // Time: that nothing is logged meanwhile is what is tested.
-        thread::sleep(NOT_LOGGED_FOR);
-    }
-    read()
-}
-
-fn length(path: &Path) -> u64 {
-    fs::metadata(path).map_or(0, |metadata| metadata.len())
-}
-
-/// The bytes of a request, placeholders still in them.
-fn wire(request: &Request) -> String {
-    if let Some(raw) = &request.raw {
-        return repeated(raw);
-    }
-    let line = match (&request.get, &request.request) {
-        (Some(path), _) => format!("GET {path}"),
-        (None, Some(line)) => line.clone(),
-        (None, None) => "GET /".to_owned(),
-    };
-    let version = request.version.as_deref().unwrap_or("1.1");
-    let host = request.host.as_deref().unwrap_or("localhost");
-    let mut text = format!("{line} HTTP/{version}\r\n");
-    if !host.is_empty() {
-        text.push_str(&format!("Host: {host}\r\n"));
-    }
-    if !request.headers.iter().any(|line| line.starts_with("Connection:")) {
-        text.push_str("Connection: close\r\n");
-    }
-    for line in &request.headers {
-        text.push_str(&format!("{line}\r\n"));
-    }
-    if let Some(body) = &request.body {
-        let body = body.repeat(request.body_times.unwrap_or(1));
-        text.push_str(&format!("Content-Length: {}\r\n\r\n{body}", body.len()));
-    } else if let Some(pieces) = &request.chunked {
-        text.push_str("Transfer-Encoding: chunked\r\n\r\n");
-        for piece in pieces {
-            text.push_str(&format!("{:x}\r\n{piece}\r\n", piece.len()));
-        }
-        text.push_str("0\r\n\r\n");
-    } else {
-        text.push_str("\r\n");
-    }
-    text
-}
-
-/// `@120*text@` stands for the text 120 times.
-fn repeated(raw: &str) -> String {
-    let mut result = String::new();
-    let mut rest = raw;
-    while let Some((before, after)) = rest.split_once('@') {
-        result.push_str(before);
-        let digits = after.bytes().take_while(u8::is_ascii_digit).count();
-        let parsed = after[..digits].parse::<usize>().ok().zip(after[digits..].strip_prefix('*'));
-        let parsed = parsed.and_then(|(times, text)| Some((times, text.split_once('@')?)));
-        if let Some((times, (text, more))) = parsed {
-            result.push_str(&text.repeat(times));
-            rest = more;
-        } else {
-            result.push('@');
-            rest = after;
-        }
-    }
-    result + rest
 }
 
 fn printed(kind: Kind, subject: &str, case: &str, observed: &Observation) -> String {
@@ -349,20 +270,8 @@ fn printed(kind: Kind, subject: &str, case: &str, observed: &Observation) -> Str
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn repetition_leaves_placeholders_alone() {
-        assert_eq!(repeated("a@3*xy@b @PORT@ u@h"), "axyxyxyb @PORT@ u@h");
-    }
-
-    #[test]
-    fn a_request_gets_what_it_does_not_name() {
-        let request =
-            Request { get: Some("/x".to_owned()), body: Some("ab".to_owned()), ..Request::default() };
-        let expected =
-            "GET /x HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: 2\r\n\r\nab";
-        assert_eq!(wire(&request), expected);
-    }
+    use crate::client;
+    use crate::table::{Expect, Request};
 
     #[test]
     fn a_difference_must_differ_and_be_as_listed() {
@@ -389,9 +298,8 @@ mod tests {
             },
             print: false,
         };
-        let judged = |plan: &Plan, kind, status| {
-            judge(plan, kind, "s", &case(status), &BTreeMap::new(), &not_found()).is_empty()
-        };
+        let judged =
+            |plan: &Plan, kind, status| judge(plan, kind, "s", &case(status), None, &not_found()).is_empty();
         assert!(judged(&listed(404), Kind::Hostler, 200));
         assert!(!judged(&listed(404), Kind::Hostler, 404), "no longer differs");
         assert!(!judged(&listed(403), Kind::Hostler, 200), "differs otherwise than listed");

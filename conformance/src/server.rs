@@ -145,6 +145,8 @@ impl Server {
             sockets.push(TcpListener::bind((Ipv4Addr::LOCALHOST, port)).map_err(|error| error.to_string())?);
             named.push((name.to_owned(), port));
         }
+        // What an earlier start on it has left.
+        let _ = fs::remove_dir_all(&root);
         let tree = Tree { root, ports: [free_port()?, free_port()?], named, owner: unprivileged() };
         let failed = |error: std::io::Error| format!("{kind:?} on {}: {error}", subject.name);
         tree.populate(&subject.files).map_err(failed)?;

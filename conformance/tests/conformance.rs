@@ -201,6 +201,9 @@ fn show(report: &Report) -> usize {
         println!("{failure}");
     }
     if !report.cases.is_empty() {
+        for case in &report.undecided {
+            println!("{}/{case}: Apache answers now as Hostler and now otherwise", report.subject);
+        }
         println!("{:12} {:?}, {} failures", report.subject, report.cases, report.failures.len());
     }
     report.failures.len()
