@@ -8,6 +8,8 @@ fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     // Python's functions are the interpreter's that loads the extension.
     println!("cargo::rustc-link-arg-cdylib=-Wl,-z,lazy");
+    // Each program of a site has it in its memory: a tenth of it is for running, and the rest for debuggers.
+    println!("cargo::rustc-link-arg-cdylib=-Wl,--strip-debug");
     // target/<profile>/build/<package>/out
     let out = PathBuf::from(env::var_os("OUT_DIR").unwrap_or_default());
     let profile = out.ancestors().nth(3).unwrap_or(&out);

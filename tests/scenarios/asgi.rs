@@ -1,6 +1,7 @@
 //! ASGI applications in the site's own Python: HTTP, lifespan, WebSocket, and what goes wrong with them.
 
 mod frameworks;
+mod plain;
 mod threads;
 mod versions;
 pub(crate) mod websocket;

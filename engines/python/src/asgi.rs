@@ -1,7 +1,8 @@
 //! Becomes the interpreter of ASGI programs: no engine, but a program that listens at its descriptor 0, in plain Python
-//! (`asgi/*.py`), so that it needs no extension and any implementation of Python will do.
+//! (`asgi/*.py`), so that any implementation of Python will do. Those that can load the extension serve plain requests with it
+//! (`cycle.rs`).
 
-use crate::{in_memory, interpreter};
+use crate::{extension, in_memory, interpreter};
 use std::ffi::{CString, OsString};
 use std::io;
 use std::os::fd::AsRawFd;
@@ -45,13 +46,14 @@ fn become_interpreter(path: &Path, words: &[OsString]) -> io::Error {
         text.extend_from_slice(format!("{name} {}\n", module.len()).as_bytes());
         text.extend_from_slice(module.as_bytes());
     }
-    let modules = match in_memory(&text) {
-        Ok(modules) => modules,
-        Err(error) => return error,
+    let (modules, extension) = match (in_memory(&text), in_memory(extension())) {
+        (Ok(modules), Ok(extension)) => (modules, extension),
+        (Err(error), _) | (_, Err(error)) => return error,
     };
     interpreter::home();
-    let number = modules.as_raw_fd().to_string();
-    let first = [path.as_os_str().as_bytes(), b"-c", BOOTSTRAP.as_bytes(), number.as_bytes()];
+    let [modules, extension] =
+        [&modules, &extension].map(|descriptor| descriptor.as_raw_fd().to_string().into_bytes());
+    let first = [path.as_os_str().as_bytes(), b"-c", BOOTSTRAP.as_bytes(), &modules, &extension];
     let words = first.into_iter().chain(words.iter().map(|word| word.as_bytes()));
     let words: Result<Vec<CString>, _> = words.map(CString::new).collect();
     let Ok(words) = words else { return io::ErrorKind::InvalidInput.into() };

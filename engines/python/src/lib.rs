@@ -6,6 +6,7 @@
 //! host's ErrorLog with its traceback; what it prints, too.
 
 mod answer;
+mod cycle;
 mod engine;
 mod environ;
 mod exchange;
@@ -18,4 +19,5 @@ mod support;
 mod template;
 mod worker;
 
+pub use cycle::PyInit__hostler_cycle;
 pub use module::PyInit__hostler;

@@ -10,9 +10,9 @@ use pyo3_ffi as ffi;
 use std::ffi::{CStr, c_int};
 use std::ptr::null_mut;
 
-type Call = unsafe extern "C" fn(*mut ffi::PyObject, *mut ffi::PyObject) -> *mut ffi::PyObject;
+pub(crate) type Call = unsafe extern "C" fn(*mut ffi::PyObject, *mut ffi::PyObject) -> *mut ffi::PyObject;
 
-const fn method(name: &'static CStr, call: Call, doc: &'static CStr) -> ffi::PyMethodDef {
+pub(crate) const fn method(name: &'static CStr, call: Call, doc: &'static CStr) -> ffi::PyMethodDef {
     ffi::PyMethodDef {
         ml_name: name.as_ptr(),
         ml_meth: ffi::PyMethodDefPointer { PyCFunction: call },
@@ -22,7 +22,7 @@ const fn method(name: &'static CStr, call: Call, doc: &'static CStr) -> ffi::PyM
 }
 
 /// What never changes, though C has no word for that.
-struct Immutable<T>(T);
+pub(crate) struct Immutable<T>(pub(crate) T);
 
 // SAFETY: nobody writes to it; the pointers in it are to constants.
 unsafe impl<T> Sync for Immutable<T> {}
@@ -45,7 +45,7 @@ static START_RESPONSE: Immutable<ffi::PyMethodDef> = Immutable(method(
 static WRITE: Immutable<ffi::PyMethodDef> = Immutable(method(c"write", write, c"write(bytes)"));
 
 /// A definition that Python may keep; with the lock it changes counters in it.
-struct Definition(std::cell::UnsafeCell<ffi::PyModuleDef>);
+pub(crate) struct Definition(pub(crate) std::cell::UnsafeCell<ffi::PyModuleDef>);
 
 // SAFETY: Python uses it with its lock.
 unsafe impl Sync for Definition {}
@@ -97,12 +97,12 @@ fn function(definition: &'static Immutable<ffi::PyMethodDef>, serial: &Object) -
 }
 
 /// What a function gives back: an object, or null for an exception.
-fn given(outcome: Outcome<*mut ffi::PyObject>) -> *mut ffi::PyObject {
+pub(crate) fn given(outcome: Outcome<*mut ffi::PyObject>) -> *mut ffi::PyObject {
     outcome.unwrap_or(null_mut())
 }
 
 /// An argument; `None`: there are not so many.
-fn argument(arguments: *mut ffi::PyObject, at: isize) -> Option<Object> {
+pub(crate) fn argument(arguments: *mut ffi::PyObject, at: isize) -> Option<Object> {
     // SAFETY: Python calls with a tuple; its items are borrowed, and shared here.
     unsafe {
         if at >= ffi::PyTuple_Size(arguments) {
@@ -112,7 +112,7 @@ fn argument(arguments: *mut ffi::PyObject, at: isize) -> Option<Object> {
     }
 }
 
-fn needed(arguments: *mut ffi::PyObject, at: isize) -> Outcome {
+pub(crate) fn needed(arguments: *mut ffi::PyObject, at: isize) -> Outcome {
     argument(arguments, at).ok_or_else(|| {
         // SAFETY: the type of an exception.
         unsafe { py::raise(ffi::PyExc_TypeError, "an argument is missing") }

@@ -145,7 +145,7 @@ fn name_of(name: &Object) -> Outcome<Vec<u8>> {
     Ok(name)
 }
 
-fn is_token(byte: u8) -> bool {
+pub(crate) fn is_token(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
 }
 

@@ -1,10 +1,11 @@
 # What the interpreter of ASGI programs runs first: checks that it is one that the modules are for, takes those from the
 # descriptor at which hostler-python has left them, and hands itself over. Up to the check this has to be Python of any
-# version. The rest is plain Python, so any implementation will do, with a lock or without one.
+# version. The rest is plain Python, so any implementation will do, with a lock or without one; those that can load the
+# extension at the other descriptor are faster.
 import os
 import sys
 
-modules = int(sys.argv[1])
+modules, extension = int(sys.argv[1]), int(sys.argv[2])
 
 if sys.version_info < (3, 9):
     sys.stderr.write(
@@ -36,4 +37,4 @@ with open("/proc/self/fd/%d" % modules, "rb") as source:
         setattr(package, name, module)
         exec(compile(source.read(int(length)), "hostler/%s.py" % name, "exec"), module.__dict__)
 
-package.main.main(modules, sys.argv[2:])
+package.main.main((modules, extension), sys.argv[3:])

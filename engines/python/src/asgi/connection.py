@@ -6,10 +6,19 @@ import marshal
 from . import http, websocket, wire
 
 
+# What begins plain requests faster; None: the interpreter can't load it.
+hears = None
+
+
+def unheard(_data):
+    """Nobody is there any more."""
+
+
 class Connection(asyncio.Protocol):
-    __slots__ = ("_buffer", "_room", "cycle", "is_raw", "last", "transport", "worker")
+    __slots__ = ("_buffer", "_room", "cycle", "data_received", "is_raw", "last", "transport", "worker")
 
     def __init__(self, worker):
+        self.data_received = hears(self) if hears else self.heard
         self.worker = worker
         self.transport = None
         # What is being answered.
@@ -29,6 +38,8 @@ class Connection(asyncio.Protocol):
         self.worker.counted()
 
     def connection_lost(self, _error):
+        # Else it would hold itself.
+        self.data_received = unheard
         self.worker.connections.discard(self)
         self.worker.counted()
         self.resume_writing()
@@ -36,7 +47,7 @@ class Connection(asyncio.Protocol):
             cycle, self.cycle = self.cycle, None
             cycle.lost()
 
-    def data_received(self, data):
+    def heard(self, data):
         if self.is_raw:
             self.cycle.received(data)
             return
@@ -72,8 +83,9 @@ class Connection(asyncio.Protocol):
         worker.begun += 1
         if worker.state is not None:
             scope["state"] = worker.state.copy()
-        make = websocket.WebSocket if kind == "websocket" else http.Http
-        self.cycle = make(self, scope, bool(payload[0] & 1))
+        module = websocket if kind == "websocket" else http
+        scope["extensions"].update(module.EXTENSIONS)
+        self.cycle = module.Cycle(self, scope, bool(payload[0] & 1))
         worker.start(self.cycle)
 
     # What cycles ask for.

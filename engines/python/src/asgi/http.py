@@ -21,6 +21,9 @@ class Receiver:
 
     __slots__ = ("_pause", "_waiters", "connection", "is_lost", "scope", "task")
 
+    # Makes receive and send faster ones, which do what is plain and leave all else to those here; None: there are none.
+    bind = None
+
     def __init__(self, connection, scope):
         self.connection = connection
         self.scope = scope
@@ -55,9 +58,10 @@ class Receiver:
                 waiter.set_result(None)
 
     async def run(self):
-        worker = self.connection.worker
+        worker, bind = self.connection.worker, self.bind
+        receive, send = bind(self) if bind else (self.receive, self.send)
         try:
-            await worker.application(self.scope, self.receive, self.send)
+            await worker.application(self.scope, receive, send)
         except ClientGone:
             self.over(None)
         except asyncio.CancelledError:
@@ -81,23 +85,24 @@ def is_gone(error):
     return isinstance(error, (ClientGone, asyncio.CancelledError))
 
 
-class Http(Receiver):
-    __slots__ = ("_head", "_is_complete", "_is_head", "_is_over", "_is_started", "_left", "_pieces", "_size", "_told", "_trailers", "_whole")
+class Cycle(Receiver):
+    # Values here are those that a request begins with: to set each for every request takes longer than to serve it.
+    # Bytes of what has come of the body; and whether the application knows that it is all.
+    _size, _told = 0, False
+    _is_started = _is_over = _is_complete = False
+    # The head, until there is something to be sent with it.
+    _head = b""
+    # Fields behind the body; None: there are none to come.
+    _trailers = None
+    # Bytes that Content-Length says are still to come; None: it says nothing.
+    _left = None
 
     def __init__(self, connection, scope, has_body):
         super().__init__(connection, scope)
-        scope["extensions"].update(EXTENSIONS)
-        # What has come of the body, and whether that is all of it, and whether the application knows.
-        self._pieces, self._size = [], 0
-        self._whole, self._told = not has_body, False
-        self._is_started = self._is_over = self._is_complete = False
+        # What has come of the body, and whether that is all of it.
+        self._pieces = []
+        self._whole = not has_body
         self._is_head = scope["method"] == "HEAD"
-        # The head, until there is something to be sent with it.
-        self._head = b""
-        # Fields behind the body; None: there are none to come.
-        self._trailers = None
-        # Bytes that Content-Length says are still to come.
-        self._left = None
 
     # What the connection says.
 

@@ -3,6 +3,7 @@
 #
 # A worker whose event loop stands still for longer than Timeout is ended with a traceback of where it stands. One that
 # dies is forked again, ever more slowly if none is of use. When the application's file changes all begin anew.
+import marshal
 import mmap
 import os
 import select
@@ -11,8 +12,10 @@ import socket
 import struct
 import sys
 import time
+from importlib.machinery import ExtensionFileLoader
+from importlib.util import module_from_spec, spec_from_loader
 
-from . import program, trial, wire, worker
+from . import connection, http, program, trial, wire, worker
 
 # First and longest pause after no worker could begin, and after one has died young, in seconds.
 PAUSES = (1, 30)
@@ -87,10 +90,11 @@ class Child:
 
 
 class Parent:
-    def __init__(self, options, listener, modules):
+    def __init__(self, options, listener, descriptors):
         self._options = options
         self._listener = listener
-        self._modules = modules
+        # Where these modules and the extension are, for whoever begins anew.
+        self._descriptors = descriptors
         self._many = options.number("workers", 1)
         self._timeout = options.number("timeout", 60)
         self._board = Board(self._many)
@@ -190,7 +194,8 @@ class Parent:
                 for child in self._children.values():
                     if child.pipe is not None:
                         os.close(child.pipe)
-                os.close(self._modules)
+                for descriptor in self._descriptors:
+                    os.close(descriptor)
                 self._board.enter(slot)
                 status = worker.run(self._options, self._listener, self._board, writer, self._application)
             finally:
@@ -300,7 +305,8 @@ class Parent:
             words = file.read().split(b"\0")[:-1]
         os.dup2(self._listener.fileno(), 0)
         os.set_inheritable(0, True)
-        os.set_inheritable(self._modules, True)
+        for descriptor in self._descriptors:
+            os.set_inheritable(descriptor, True)
         signal.set_wakeup_fd(-1)
         os.execv(words[0], words)
 
@@ -342,13 +348,31 @@ def say(text):
     sys.stderr.flush()
 
 
-def main(modules, words):
+def quicken(extension):
+    """Has plain requests served by the extension, if the interpreter can load it."""
+    if sys.implementation.name != "cpython" or "t" in getattr(sys, "abiflags", ""):
+        return
+    loader = ExtensionFileLoader("_hostler_cycle", f"/proc/self/fd/{extension}")
+    try:
+        module = module_from_spec(spec_from_loader("_hostler_cycle", loader))
+        loader.exec_module(module)
+    except ImportError as error:
+        say(f"requests are served more slowly: the extension can't be loaded: {error}")
+        return
+    module.prepare(http.Cycle, marshal.loads, http.EXTENSIONS)
+    http.Cycle.bind = module.bind
+    connection.hears = module.hears
+
+
+def main(descriptors, words):
     options = Options(words)
     listener = socket.socket(fileno=os.dup(0))
     null = os.open(os.devnull, os.O_RDONLY)
     os.dup2(null, 0)
     os.close(null)
-    os.set_inheritable(modules, False)
+    for descriptor in descriptors:
+        os.set_inheritable(descriptor, False)
+    quicken(descriptors[1])
     sys.argv = ["hostler-python"]
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(line_buffering=True, errors="backslashreplace")
@@ -366,5 +390,5 @@ def main(modules, words):
     if options.text("home") and home not in sys.path:
         # Modules are looked for where the program is told to be, as by uvicorn and its like.
         sys.path.insert(0, home)
-    Parent(options, listener, modules).run()
+    Parent(options, listener, descriptors).run()
     os._exit(0)

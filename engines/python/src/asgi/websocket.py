@@ -18,14 +18,13 @@ GUID = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
 ASKED, ACCEPTED, DENIED, CLOSED = "asked", "accepted", "denied", "closed"
 
 
-class WebSocket(Receiver):
+class Cycle(Receiver):
     __slots__ = (
         "_bits", "_decoder", "_end", "_is_paused", "_messages", "_offer", "_pinged", "_size", "_state", "_timer",
     )
 
     def __init__(self, connection, scope, _has_body):
         super().__init__(connection, scope)
-        scope["extensions"].update(EXTENSIONS)
         headers = scope["headers"]
         self._offer = b", ".join(value for name, value in headers if name == b"sec-websocket-extensions")
         self._state = ASKED
