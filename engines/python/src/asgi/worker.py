@@ -1,6 +1,7 @@
 # A worker: an event loop, the application, and the connections of the front's that it has accepted.
 import asyncio
 import faulthandler
+import gc
 import os
 import resource
 import signal
@@ -141,6 +142,9 @@ class Worker:
         lifespan = Lifespan(self)
         await lifespan.start()
         self.state = lifespan.state
+        # What is there by now stays: to look through it for garbage again and again would take a part of each request's time.
+        gc.collect()
+        gc.freeze()
         self._listener = listener
         self.counted()
         self._listen()

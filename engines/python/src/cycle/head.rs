@@ -45,7 +45,8 @@ impl Head {
             }
             let many = if is_list { ffi::PyList_Size(list) } else { ffi::PyTuple_Size(list) };
             for at in 0..many {
-                let item = if is_list { ffi::PyList_GetItem(list, at) } else { ffi::PyTuple_GetItem(list, at) };
+                let item =
+                    if is_list { ffi::PyList_GetItem(list, at) } else { ffi::PyTuple_GetItem(list, at) };
                 let item = Object::borrowed(item)?;
                 if !self.pair(&item)? {
                     return Ok(None);
@@ -65,7 +66,10 @@ impl Head {
                     Object::borrowed(ffi::PyTuple_GetItem(pair, 1))?,
                 )
             } else if ffi::PyList_CheckExact(pair) != 0 && ffi::PyList_Size(pair) == 2 {
-                (Object::borrowed(ffi::PyList_GetItem(pair, 0))?, Object::borrowed(ffi::PyList_GetItem(pair, 1))?)
+                (
+                    Object::borrowed(ffi::PyList_GetItem(pair, 0))?,
+                    Object::borrowed(ffi::PyList_GetItem(pair, 1))?,
+                )
             } else {
                 return Ok(false);
             }
@@ -108,5 +112,7 @@ fn number(value: &[u8]) -> Option<i64> {
     if value.is_empty() || value.len() > 18 {
         return None;
     }
-    value.iter().try_fold(0i64, |number, byte| byte.is_ascii_digit().then(|| number * 10 + i64::from(byte - b'0')))
+    value
+        .iter()
+        .try_fold(0i64, |number, byte| byte.is_ascii_digit().then(|| number * 10 + i64::from(byte - b'0')))
 }
