@@ -91,48 +91,84 @@ pub struct Redirected<'a> {
 }
 
 /// Variables of a request, in the order in which they were first set.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Environment(Vec<(Vec<u8>, Vec<u8>)>);
+#[derive(Clone, Default)]
+pub struct Environment {
+    /// All names and values, and values that were replaced: a request has some forty variables.
+    text: Vec<u8>,
+    variables: Vec<Variable>,
+}
+
+/// Where a variable stands in the text.
+#[derive(Clone, Copy)]
+struct Variable {
+    name: Span,
+    value: Span,
+}
+
+#[derive(Clone, Copy)]
+struct Span {
+    start: usize,
+    end: usize,
+}
 
 impl Environment {
     /// An empty one.
     #[must_use]
     pub fn new() -> Self {
-        Self(Vec::with_capacity(64))
+        Self { text: Vec::with_capacity(2048), variables: Vec::with_capacity(64) }
     }
 
     /// Sets a variable, replacing what it was.
-    pub fn set(&mut self, name: impl AsRef<[u8]>, value: impl Into<Vec<u8>>) {
-        let name = name.as_ref();
+    pub fn set(&mut self, name: impl AsRef<[u8]>, value: impl AsRef<[u8]>) {
+        let (name, value) = (name.as_ref(), value.as_ref());
         match self.position(name) {
-            Some(at) => self.0[at].1 = value.into(),
-            None => self.0.push((name.to_vec(), value.into())),
+            Some(at) => self.variables[at].value = self.append(value),
+            None => {
+                self.add(name, value);
+            }
         }
+    }
+
+    /// Adds one that is not there; its position.
+    fn add(&mut self, name: &[u8], value: &[u8]) -> usize {
+        let (name, value) = (self.append(name), self.append(value));
+        self.variables.push(Variable { name, value });
+        self.variables.len() - 1
+    }
+
+    fn append(&mut self, bytes: &[u8]) -> Span {
+        let start = self.text.len();
+        self.text.extend_from_slice(bytes);
+        Span { start, end: self.text.len() }
+    }
+
+    fn bytes(&self, span: Span) -> &[u8] {
+        &self.text[span.start..span.end]
     }
 
     /// Removes a variable.
     pub fn unset(&mut self, name: impl AsRef<[u8]>) {
         if let Some(at) = self.position(name.as_ref()) {
-            self.0.remove(at);
+            self.variables.remove(at);
         }
     }
 
     /// A variable's value.
     #[must_use]
     pub fn value(&self, name: impl AsRef<[u8]>) -> Option<&[u8]> {
-        self.position(name.as_ref()).map(|at| self.0[at].1.as_slice())
+        self.position(name.as_ref()).map(|at| self.bytes(self.variables[at].value))
     }
 
     /// All variables.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (&[u8], &[u8])> {
-        self.0.iter().map(|(name, value)| (name.as_slice(), value.as_slice()))
+        self.variables.iter().map(|variable| (self.bytes(variable.name), self.bytes(variable.value)))
     }
 
     fn position(&self, name: &[u8]) -> Option<usize> {
-        self.0.iter().position(|(known, _)| known.eq_ignore_ascii_case(name))
+        self.variables.iter().position(|known| self.bytes(known.name).eq_ignore_ascii_case(name))
     }
 
-    fn put(&mut self, name: Meta, value: impl Into<Vec<u8>>) {
+    fn put(&mut self, name: Meta, value: impl AsRef<[u8]>) {
         self.set(name.name(), value);
     }
 
@@ -146,9 +182,10 @@ impl Environment {
     /// with `REDIRECT_` in front, and `REDIRECT_STATUS`.
     #[must_use]
     pub fn redirected(&self, status: u16) -> Self {
-        let renamed =
-            self.0.iter().map(|(name, value)| ([b"REDIRECT_", name.as_slice()].concat(), value.clone()));
-        let mut environment = Self(renamed.collect());
+        let mut environment = Self::new();
+        for (name, value) in self.iter() {
+            environment.add(&[b"REDIRECT_", name].concat(), value);
+        }
         environment.put(Meta::RedirectStatus, status.to_string());
         environment
     }
@@ -201,19 +238,23 @@ impl Environment {
         pass_authorization: bool,
         headers: impl IntoIterator<Item = (&'h [u8], &'h [u8])>,
     ) {
-        let mut exported: Vec<(String, Vec<u8>)> = Vec::with_capacity(32);
+        let mut exported = Vec::with_capacity(32);
         for (name, value) in headers {
             let Some(name) = http_variable(name, pass_authorization) else { continue };
-            match exported.iter_mut().find(|(known, _)| *known == name) {
-                Some((_, joined)) => {
-                    joined.extend_from_slice(if name == "HTTP_COOKIE" { b"; " } else { b", " });
-                    joined.extend_from_slice(value);
+            let at = match self.position(name.as_bytes()) {
+                Some(at) if exported.contains(&at) => {
+                    let separator: &[u8] = if name == "HTTP_COOKIE" { b"; " } else { b", " };
+                    let joined = [self.bytes(self.variables[at].value), separator, value].concat();
+                    self.variables[at].value = self.append(&joined);
+                    continue;
                 }
-                None => exported.push((name, value.to_vec())),
-            }
-        }
-        for (name, value) in exported {
-            self.set(name, value);
+                Some(at) => {
+                    self.variables[at].value = self.append(value);
+                    at
+                }
+                None => self.add(name.as_bytes(), value),
+            };
+            exported.push(at);
         }
     }
 
@@ -239,12 +280,26 @@ impl Environment {
     /// would see one of both); a value ends at its first NUL.
     #[must_use]
     pub fn into_entries(self) -> Vec<Vec<u8>> {
-        let entries = self.0.iter().filter_map(|(name, value)| {
+        let entries = self.iter().filter_map(|(name, value)| {
             let shown = shown(name);
-            let is_namesake = shown != *name && self.value(&shown).is_some();
+            let is_namesake = shown != name && self.value(&shown).is_some();
             (!name.is_empty() && !is_namesake).then(|| entry(shown, value))
         });
         entries.collect()
+    }
+}
+
+impl PartialEq for Environment {
+    fn eq(&self, other: &Self) -> bool {
+        self.iter().eq(other.iter())
+    }
+}
+
+impl Eq for Environment {}
+
+impl std::fmt::Debug for Environment {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_map().entries(self.iter().map(|(name, value)| (name.escape_ascii(), value.escape_ascii()))).finish()
     }
 }
 

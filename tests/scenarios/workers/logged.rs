@@ -31,6 +31,7 @@ fn serving() -> Server {
     let mut config = String::from(
         "PerlSwitches -I@ROOT@/lib\nPerlModule L\nStartServers 1\nMaxRequestWorkers 1\nHostlerQueueTimeout 4\n\
          PerlFixupHandler L::fixup\nPerlLogHandler L::logged\nScriptAlias /cgi-bin/ @ROOT@/cgi-bin/\n\
+         SetEnv ap_trust_cgilike_cl yes\n\
          <Location /doc>\nErrorDocument 404 /p/hello\n</Location>\n",
     );
     for name in ["hello", "long", "missing", "found", "internal", "declined"] {
