@@ -1,5 +1,6 @@
 //! ASGI applications in the site's own Python: HTTP, lifespan, WebSocket, and what goes wrong with them.
 
+mod faults;
 mod frameworks;
 mod plain;
 mod threads;
@@ -351,7 +352,7 @@ fn an_application_is_imported_once_for_all_workers_where_that_can_be() {
         let server = site(&text, &config).start();
         assert_eq!(server.get("/").text(), expected, "{begins}{config}{}", server.error_log());
         if let Some(why) = why {
-            let _ = server.await_error(why);
+            assert!(server.await_error(why).contains("[asgi:notice]"));
         }
     }
 }
@@ -533,6 +534,7 @@ fn workers_are_replaced_after_so_many_requests_and_nobody_notices() {
         pids.insert(answer.text());
     }
     assert!(pids.len() >= 3, "{pids:?}");
+    assert!(server.error_log().lines().all(|line| line.contains("[asgi:notice]")), "{}", server.error_log());
 }
 
 #[test]

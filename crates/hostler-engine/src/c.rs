@@ -331,7 +331,7 @@ unsafe extern "C" fn hostler_log(severity: c_int, text: *const c_char, length: u
     let text = unsafe { Str { ptr: text, len: length }.bytes() };
     let severity = Severity::numbered(severity);
     if current(|trip| trip.log(severity, true, text)).is_none() {
-        process::complain(text);
+        process::complain_as(severity, text);
     }
 }
 

@@ -2,6 +2,7 @@
 
 use hostler_sys::harden;
 use hostler_sys::process::Signal;
+use hostler_wire::work::Severity;
 use rustix::fs::{Mode, OFlags};
 use rustix::process::Pid;
 use std::ffi::CStr;
@@ -143,6 +144,13 @@ pub(crate) fn close_borrowed(descriptor: BorrowedFd<'_>) {
 pub fn exit_now(status: i32) -> ! {
     // SAFETY: always sound.
     unsafe { libc::_exit(status) }
+}
+
+/// Writes lines to standard error of which the log is to know how grave they are.
+pub fn complain_as(severity: Severity, text: &[u8]) {
+    let mark = [Severity::MARK, b'0' + severity as u8];
+    let lines = text.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
+    complain(&lines.flat_map(|line| [&mark[..], line, b"\n"]).collect::<Vec<_>>().concat());
 }
 
 /// Writes a line to standard error, without regard to whether anybody takes it.

@@ -22,6 +22,7 @@ use hostler_config::Server;
 pub(crate) use hostler_config::directives::log_config::Level as Severity;
 use hostler_config::directives::log_config::Levels;
 use hostler_gateway::{Error, Kind, Severity as Weight};
+use hostler_wire::work;
 use std::borrow::Cow;
 use std::cell::RefCell;
 use std::net::SocketAddr;
@@ -179,11 +180,29 @@ pub(crate) fn connection(
 }
 
 /// Writes what a program said that no request is known for, to the ErrorLog of a virtual host, as far as its site's
-/// quota allows.
-pub(crate) fn program(thread: &Thread, server: &Server, module: &str, message: &(impl AsRef<[u8]> + ?Sized)) {
-    let message = message.as_ref();
-    if quota::allows(thread, server, message.len()) {
-        write_about(thread, server, None, (Severity::Error, module), message, When::Soon);
+/// quota allows. `who` stands before it; the line itself may begin with how grave it is. Notices are always written, as
+/// Apache's are.
+pub(crate) fn program(thread: &Thread, server: &Server, module: &str, who: &str, line: &[u8]) {
+    let (severity, line) = work::Severity::of_line(line);
+    let severity = of_wire(severity);
+    let is_written = severity == Severity::Notice || server.conf.log_config.levels.writes(module, severity);
+    if is_written && quota::allows(thread, server, who.len() + line.len()) {
+        let message = [who.as_bytes(), b": ", line].concat();
+        append(thread, server, None, (severity, module), &message, When::Soon);
+    }
+}
+
+/// LogLevel's word for what a program says.
+pub(crate) fn of_wire(severity: work::Severity) -> Severity {
+    match severity {
+        work::Severity::Emerg => Severity::Emerg,
+        work::Severity::Alert => Severity::Alert,
+        work::Severity::Crit => Severity::Crit,
+        work::Severity::Error => Severity::Error,
+        work::Severity::Warn => Severity::Warn,
+        work::Severity::Notice => Severity::Notice,
+        work::Severity::Info => Severity::Info,
+        work::Severity::Debug => Severity::Debug,
     }
 }
 
@@ -221,9 +240,19 @@ fn write_about(
     message: &[u8],
     when: When,
 ) {
-    if !server.conf.log_config.levels.writes(module, severity) {
-        return;
+    if server.conf.log_config.levels.writes(module, severity) {
+        append(thread, server, remote, (severity, module), message, when);
     }
+}
+
+fn append(
+    thread: &Thread,
+    server: &Server,
+    remote: Option<SocketAddr>,
+    (severity, module): (Severity, &str),
+    message: &[u8],
+    when: When,
+) {
     let entry = Entry {
         time: SystemTime::now(),
         level: severity,

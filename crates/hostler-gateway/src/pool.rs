@@ -167,11 +167,15 @@ impl<B: Backend> Pool<B> {
         begun
     }
 
-    /// Why a request has got no worker in time: all were busy, or no further one could be made.
+    /// Why a request has got no worker in time: all were busy, no further one could be made, or there is none yet.
     fn late(&self) -> Error {
-        match &self.lock().unmade {
-            Some(why) => Error::because(Kind::WorkerNotMade, why.clone()),
-            None => Error::new(Kind::QueueTimeout),
+        let state = self.lock();
+        match (&state.unmade, &state.phase) {
+            (Some(why), _) => Error::because(Kind::WorkerNotMade, why.clone()),
+            (None, Phase::Starting) => {
+                Error::because(Kind::EngineFailed, "what is loaded ahead of its workers takes too long")
+            }
+            (None, _) => Error::new(Kind::QueueTimeout),
         }
     }
 

@@ -183,7 +183,7 @@ unsafe extern "C" fn hp_log(severity: c_int, virtual_host: c_int, text: *const c
     let text = unsafe { Str { ptr: text, len: length }.bytes() };
     let severity = Severity::numbered(severity);
     if trip(|trip| trip.log(severity, virtual_host != 0, text)).is_none() {
-        process::complain(text);
+        process::complain_as(severity, text);
     }
 }
 

@@ -11,7 +11,9 @@ use std::path::Path;
 use std::process::ExitCode;
 
 /// The modules, those first that others need.
-const MODULES: [(&str, &str); 11] = [
+const MODULES: [(&str, &str); 13] = [
+    ("said", include_str!("asgi/said.py")),
+    ("forks", include_str!("asgi/forks.py")),
     ("wire", include_str!("asgi/wire.py")),
     ("codec", include_str!("asgi/codec.py")),
     ("http", include_str!("asgi/http.py")),

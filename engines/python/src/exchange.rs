@@ -78,13 +78,13 @@ pub(crate) fn waiting<T>(work: impl FnOnce() -> T) -> T {
 pub(crate) fn log(severity: Severity, text: &[u8]) {
     let current = CURRENT.load(Relaxed);
     if current.is_null() || process::is_forked_away() || WAITS.load(Relaxed) {
-        return process::complain(text);
+        return process::complain_as(severity, text);
     }
     // SAFETY: as in `with`.
     let exchange = unsafe { &mut *current };
     if exchange.trip.is_abandoned() {
         // Nobody listens to the request's own lines any more.
-        process::complain(text);
+        process::complain_as(severity, text);
     } else {
         exchange.trip.log(severity, true, text);
     }

@@ -15,10 +15,11 @@ import time
 import traceback
 import types
 
-ERROR, WARN, INFO = 3, 4, 6
+ERROR, WARN, NOTICE = 3, 4, 5
 
-# How long a trial of importing may take, in seconds.
-TRIAL = 60
+# How long a trial of importing may take, in seconds: as long again, for the import itself, and it ends in time for the
+# pool, which gives its parent a minute.
+TRIAL = 25
 
 
 class ErrorLog(io.TextIOBase):
@@ -304,7 +305,7 @@ def preload(mode, scripts, imports):
     if mode == 0:
         why = why_not(lambda: load_all([*imports, *scripts]), TRIAL)
         if why:
-            say(INFO, "applications are imported in each worker, not before workers are forked: " + why)
+            say(NOTICE, "applications are imported in each worker, not before workers are forked: " + why)
             return False
     import_all(scripts, imports)
     gc.collect()

@@ -125,6 +125,7 @@ fn fastapi_answers_uploads_streams_and_talks() {
     log_when(&server, "left with 4002");
     let log = log_when(&server, "is served by Python");
     assert!(log.contains("with uvloop"), "it is taken where the environment has it: {log}");
+    assert!(log.contains("[asgi:notice]"), "nothing is wrong with that: {log}");
 }
 
 /// Server-sent events come one by one, and end when nobody listens.

@@ -32,8 +32,8 @@ impl LineLog {
     /// Writes a line of its standard error, as one that has come by the worker's pipe.
     pub(crate) fn print(&self, request: &Request, line: &[u8]) {
         self.write(request, line, |line| {
-            let text = [format!("process {}: ", self.pid).as_bytes(), line].concat();
-            log::program(&request.thread, &request.server, self.module, &text);
+            let who = format!("process {}", self.pid);
+            log::program(&request.thread, &request.server, self.module, &who, line);
         });
     }
 
@@ -52,16 +52,7 @@ impl LineLog {
 }
 
 fn write(request: &Request, module: &str, severity: Severity, virtual_host: bool, text: &[u8]) {
-    let severity = match severity {
-        Severity::Emerg => log::Severity::Emerg,
-        Severity::Alert => log::Severity::Alert,
-        Severity::Crit => log::Severity::Crit,
-        Severity::Error => log::Severity::Error,
-        Severity::Warn => log::Severity::Warn,
-        Severity::Notice => log::Severity::Notice,
-        Severity::Info => log::Severity::Info,
-        Severity::Debug => log::Severity::Debug,
-    };
+    let severity = log::of_wire(severity);
     let end = text.iter().rposition(|b| *b != b'\n').map_or(0, |last| last + 1);
     let text = &text[..end];
     if virtual_host {

@@ -83,6 +83,19 @@ impl Severity {
         Self::ALL[usize::try_from(number).unwrap_or(0).min(last)]
     }
 
+    /// What a line of standard error begins with whose writer says how grave it is; syslog's number follows, as in the
+    /// kernel's log.
+    pub const MARK: u8 = 1;
+
+    /// How grave a line of standard error is, and the line itself. What programs say without a mark is an error.
+    #[must_use]
+    pub fn of_line(line: &[u8]) -> (Self, &[u8]) {
+        match line {
+            [Self::MARK, digit @ b'0'..=b'7', rest @ ..] => (Self::numbered((digit - b'0').into()), rest),
+            _ => (Self::Error, line),
+        }
+    }
+
     const ALL: [Self; 8] = [
         Self::Emerg,
         Self::Alert,
@@ -293,6 +306,15 @@ mod tests {
         let (kind, length) = crate::work::read_head(out[..8].try_into().unwrap()).unwrap();
         assert_eq!(length, out.len() - 8);
         assert_eq!(FromWorker::decode(kind, &out[8..]).as_ref(), Ok(message));
+    }
+
+    #[test]
+    fn a_line_may_say_how_grave_it_is() {
+        assert_eq!(Severity::of_line(b"\x016told"), (Severity::Info, &b"told"[..]));
+        assert_eq!(Severity::of_line(b"\x010"), (Severity::Emerg, &b""[..]));
+        for plain in [&b"6told"[..], b"\x018told", b"\x01", b""] {
+            assert_eq!(Severity::of_line(plain), (Severity::Error, plain));
+        }
     }
 
     #[test]

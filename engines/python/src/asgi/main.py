@@ -16,6 +16,7 @@ from importlib.machinery import ExtensionFileLoader
 from importlib.util import module_from_spec, spec_from_loader
 
 from . import connection, http, program, trial, wire, worker
+from .said import ERROR, NOTICE, WARN, say
 
 # First and longest pause after no worker could begin, and after one has died young, in seconds.
 PAUSES = (1, 30)
@@ -149,7 +150,7 @@ class Parent:
         if mode == "off" or (mode == "auto" and self._many == 1):
             return
         if mode == "auto" and (why := trial.why_not(self._load_in_trial, self._timeout)):
-            say("the application is imported in each worker, not before workers are forked: " + why)
+            say(NOTICE, "the application is imported in each worker, not before workers are forked: " + why)
             return
         try:
             self._application, self._file = program.load(self._options.text("app"), self._options.number("threads") > 0)
@@ -221,7 +222,7 @@ class Parent:
                 self._file, self._seen = file, tuple(map(int, seen))
             if loop != self._loop:
                 self._loop = loop
-                say(f"{self._options.text('app')} is served by Python {sys.version.split()[0]} with {loop}")
+                say(NOTICE, f"{self._options.text('app')} is served by Python {sys.version.split()[0]} with {loop}")
 
     def _reap(self):
         while self._children:
@@ -249,9 +250,9 @@ class Parent:
             why = child.said[1:].decode(errors="replace") if child.said.startswith(b"F") else None
             self._fail(why or f"its worker ended before it was ready: {how(status)}")
             return
-        if status == 0 and not child.is_condemned and lived > 0.1:
+        if os.WIFEXITED(status) and os.WEXITSTATUS(status) == worker.RETIRED and not child.is_condemned:
             return
-        say(f"the worker {child.pid} ended: {how(status)}; another one takes its place")
+        say(ERROR, f"the worker {child.pid} ended: {how(status)}; another one takes its place")
         if lived < YOUNG:
             self._until = time.monotonic() + min(self._pause, 5)
             self._pause = min(2 * self._pause, PAUSES[1])
@@ -262,7 +263,7 @@ class Parent:
         """No worker can begin."""
         self._why = why
         self._until = time.monotonic() + self._pause
-        say(f"the application {self._options.text('app')} can't be started, and is not tried again for {self._pause} s: {why}")
+        say(ERROR, f"the application {self._options.text('app')} can't be started, and is not tried again for {self._pause} s: {why}")
         self._pause = min(2 * self._pause, PAUSES[1])
 
     def _watch(self):
@@ -279,7 +280,7 @@ class Parent:
             if not child.is_condemned:
                 child.is_condemned = True
                 what = "its event loop stands still" if child.is_ready else "it is not ready"
-                say(f"the worker {child.pid} is ended: {what} for {self._timeout} s (Timeout)")
+                say(ERROR, f"the worker {child.pid} is ended: {what} for {self._timeout} s (Timeout)")
                 child.said = child.said or f"Fit was not ready within {self._timeout} s (Timeout)".encode()
                 end(child.pid, signal.SIGABRT)
             elif still > self._timeout + 1:
@@ -291,7 +292,7 @@ class Parent:
 
     def _begin_anew(self):
         """The application's file is another one: all of its modules may be."""
-        say(f"{self._file} has changed: the application begins anew")
+        say(NOTICE, f"{self._file} has changed: the application begins anew")
         for child in self._children.values():
             end(child.pid, signal.SIGTERM)
         deadline = time.monotonic() + 4
@@ -343,11 +344,6 @@ def end(pid, number):
         pass
 
 
-def say(text):
-    sys.stderr.write(text + "\n")
-    sys.stderr.flush()
-
-
 def quicken(extension):
     """Has plain requests served by the extension, if the interpreter can load it."""
     if sys.implementation.name != "cpython" or "t" in getattr(sys, "abiflags", ""):
@@ -357,7 +353,7 @@ def quicken(extension):
         module = module_from_spec(spec_from_loader("_hostler_cycle", loader))
         loader.exec_module(module)
     except ImportError as error:
-        say(f"requests are served more slowly: the extension can't be loaded: {error}")
+        say(WARN, f"requests are served more slowly: the extension can't be loaded: {error}")
         return
     module.prepare(http.Cycle, marshal.loads, http.EXTENSIONS)
     http.Cycle.bind = module.bind
@@ -385,7 +381,7 @@ def main(descriptors, words):
         os.chdir(home or "/")
     except OSError as error:
         if options.text("home"):
-            say(f"home={home} can't be the working directory: {error.strerror}")
+            say(ERROR, f"home={home} can't be the working directory: {error.strerror}")
             os._exit(78)
     if options.text("home") and home not in sys.path:
         # Modules are looked for where the program is told to be, as by uvicorn and its like.

@@ -2,11 +2,14 @@
 # request runs in a thread, beside the event loop that speaks with the front.
 import asyncio
 import io
+import os
 import re
 import sys
 import wsgiref.util
 from concurrent.futures import ThreadPoolExecutor
 from urllib.parse import unquote_to_bytes
+
+from .forks import end
 
 # Of other fields no variable is made: its name could be taken for another's.
 NAME = re.compile(rb"[a-z0-9-]+")
@@ -41,7 +44,7 @@ class Threads:
         while not running.done():
             await asyncio.wait({running}, timeout=self._timeout)
             if was_lost and not running.done():
-                self._retire("a thread goes on although its client has gone, and another worker takes this one's place\n")
+                self._retire("a thread goes on although its client has gone, and another worker takes this one's place")
                 return
             was_lost = cycle.is_lost
 
@@ -52,6 +55,7 @@ class Call:
     def __init__(self, loop, send):
         self._loop = loop
         self._send = send
+        self._process = os.getpid()
         # What the answer begins with; None: start_response was not called.
         self._head = None
         self._is_begun = False
@@ -59,10 +63,21 @@ class Call:
         self._room = None
 
     def wait(self, coroutine):
-        """Has the event loop do something, and waits for it."""
+        """Has the event loop do something, and waits for it: for ever, in a process that the application has forked."""
+        self._leave()
         return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()
 
+    def _leave(self):
+        if os.getpid() != self._process:
+            end()
+
     def run(self, application, environ):
+        try:
+            self._run(application, environ)
+        finally:
+            self._leave()
+
+    def _run(self, application, environ):
         answer = application(environ, self._start_response)
         try:
             if isinstance(answer, (list, tuple)):

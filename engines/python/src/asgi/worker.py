@@ -9,16 +9,19 @@ import sys
 import time
 import traceback
 
-from . import program
+from . import forks, program
 from .connection import Connection
 from .http import ClientGone
 from .lifespan import Failed, Lifespan
+from .said import INFO, WARN, say
 from .threads import Threads
 from .wire import ALIVE
 
 # How long requests have to end once the worker is to, in seconds: with what the application does at its end, less than
 # the three seconds after which the site's process ends all.
 GRACE = 1.5
+# The status of a worker that has served as many requests as it should.
+RETIRED = 76
 
 
 class Worker:
@@ -30,12 +33,14 @@ class Worker:
         self._board = board
         self._tasks = set()
         self._open = 0
-        self._listener = None
+        self.listener = None
         self._stop = None
         self._requests = options.number("requests")
         self.most = options.number("max-message") or (16 << 20)
         self.deflates = options.number("deflate", 1) != 0
         self.connections = set()
+        # The event loop's own, of the signals by which a worker is told to end.
+        self.handlers = {}
         self.application = None
         self.loop = None
         # The lifespan's state; None: the application has none.
@@ -65,7 +70,7 @@ class Worker:
         """A request has come to its end; `None`: before its task was known."""
         self._tasks.discard(task)
         if self._requests and self.begun >= self._requests and not self.is_retiring:
-            self.tell(f"the worker has served {self.begun} requests (maximum-requests), and another takes its place\n")
+            say(INFO, f"the worker has served {self.begun} requests (maximum-requests), and another takes its place")
             self.loop.call_soon(self.retire)
 
     @staticmethod
@@ -101,7 +106,7 @@ class Worker:
 
     def _replace(self, why):
         if not self.is_retiring:
-            self.tell(why)
+            say(WARN, why)
             self.retire()
 
     def _terminate(self):
@@ -124,13 +129,13 @@ class Worker:
         self.loop.call_later(1, self._look)
 
     async def serve(self, listener, ready):
-        self.loop = asyncio.get_running_loop()
         self._stop = asyncio.Event()
         self.now = self.loop.time()
         self.loop.set_exception_handler(self.forgotten)
         self._look()
         for number in (signal.SIGTERM, signal.SIGINT):
             self.loop.add_signal_handler(number, self._terminate)
+            self.handlers[number] = signal.getsignal(number)
         file = seen = None
         threads = self._options.number("threads")
         if self.application is None:
@@ -145,7 +150,7 @@ class Worker:
         # What is there by now stays: to look through it for garbage again and again would take a part of each request's time.
         gc.collect()
         gc.freeze()
-        self._listener = listener
+        self.listener = listener
         self.counted()
         self._listen()
         ready(file, seen)
@@ -155,16 +160,16 @@ class Worker:
 
     def _listen(self):
         if not self.is_retiring:
-            self.loop.add_reader(self._listener.fileno(), self._accept)
+            self.loop.add_reader(self.listener.fileno(), self._accept)
 
     def _accept(self):
         """Takes one connection, unless another worker has fewer: then that one gets a moment to do it."""
         if len(self.connections) > self._board.fewest() + 1:
-            self.loop.remove_reader(self._listener.fileno())
+            self.loop.remove_reader(self.listener.fileno())
             self.loop.call_later(0.005, self._listen)
             return
         try:
-            accepted, _ = self._listener.accept()
+            accepted, _ = self.listener.accept()
         except OSError:
             # Another one was faster.
             return
@@ -180,7 +185,7 @@ class Worker:
             accepted.close()
 
     async def _drain(self):
-        self.loop.remove_reader(self._listener.fileno())
+        self.loop.remove_reader(self.listener.fileno())
         end = self.loop.time() + (GRACE if self.is_stopping else 30)
         while self.connections and self.loop.time() < end and not (self.is_stopping and not self._tasks):
             if self.is_stopping:
@@ -221,7 +226,9 @@ def run(options, listener, board, pipe, application):
 
     worker = Worker(options, board)
     worker.application = application
-    loop, said["loop"] = new_loop()
+    os.register_at_fork(after_in_child=lambda: forks.leave(worker))
+    worker.loop, said["loop"] = new_loop()
+    loop = worker.loop
     asyncio.set_event_loop(loop)
     try:
         loop.run_until_complete(worker.serve(listener, ready))
@@ -241,7 +248,7 @@ def run(options, listener, board, pipe, application):
         loop.close()
     except BaseException:
         traceback.print_exc()
-    return 0
+    return RETIRED if worker.is_retiring and not worker.is_stopping else 0
 
 
 def refuse(pipe, why):

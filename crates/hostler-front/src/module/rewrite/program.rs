@@ -202,7 +202,6 @@ struct ErrorLines {
 
 impl Sink for ErrorLines {
     fn line(&mut self, line: &[u8]) {
-        let text = [self.path.as_bytes(), b": ", line].concat();
-        log::program(&self.thread, &self.server, "rewrite", &text);
+        log::program(&self.thread, &self.server, "rewrite", &self.path, line);
     }
 }

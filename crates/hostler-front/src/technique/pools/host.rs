@@ -146,8 +146,8 @@ impl Host for EngineHost {
     }
 
     fn line(&self, pid: u32, line: &[u8]) {
-        let text = [format!("process {pid}: ").as_bytes(), line].concat();
-        log::program(&self.thread, self.server(), self.pool.key.engine.log, &text);
+        let who = format!("process {pid}");
+        log::program(&self.thread, self.server(), self.pool.key.engine.log, &who, line);
     }
 
     fn is_ending(&self) -> bool {

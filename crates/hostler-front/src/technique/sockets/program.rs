@@ -161,12 +161,11 @@ impl Host for RunningProgram {
     }
 
     fn line(&self, pid: u32, line: &[u8]) {
-        let program = self.program.to_string();
-        let text = match pid {
-            0 => [program.as_bytes(), b": ", line].concat(),
-            pid => [format!("{program}: process {pid}: ").as_bytes(), line].concat(),
-        };
-        log::program(&self.thread, &self.server, self.module, &text);
+        let mut who = self.program.to_string();
+        if pid != 0 {
+            who = format!("{who}: process {pid}");
+        }
+        log::program(&self.thread, &self.server, self.module, &who, line);
     }
 }
 

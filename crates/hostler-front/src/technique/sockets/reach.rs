@@ -112,7 +112,6 @@ impl Host for Reach {
     }
 
     fn line(&self, line: &[u8]) {
-        let text = [self.target.address.to_string().as_bytes(), b": ", line].concat();
-        log::program(&self.thread, &self.server, self.module, &text);
+        log::program(&self.thread, &self.server, self.module, &self.target.address.to_string(), line);
     }
 }
