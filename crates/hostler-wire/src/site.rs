@@ -313,7 +313,9 @@ pub enum RunError {
         mode: u32,
     },
     /// Set-user-id or set-group-id.
-    #[error("it is set-user-id or set-group-id (mode {mode:04o}): chmod ug-s it")]
+    #[error(
+        "it is set-user-id or set-group-id (mode {mode:04o}): chmod ug-s it; a virtual host whose programs need its owner's rights runs as that user (AssignUserID)"
+    )]
     SetId {
         /// Permission bits.
         mode: u32,
