@@ -269,6 +269,39 @@ fn log_lines_reach_the_error_log() {
 }
 
 #[test]
+fn what_a_request_puts_into_env_ends_with_it() {
+    let code = "package E; use Apache2::RequestRec; use Apache2::RequestIO;\nsub fills { $_[0]->subprocess_env; 0 }\n\
+                sub shows { $_[0]->content_type('text/plain'); $_[0]->print($ENV{HTTP_X_SECRET} // 'none'); 0 }\n1;\n";
+    let place = |path: &str, handler: &str, fills: &str| {
+        format!("<Location {path}>\nSetHandler {handler}\nPerlResponseHandler E::shows\n{fills}</Location>\n")
+    };
+    let fills = "PerlHeaderParserHandler E::fills\n";
+    let config = [
+        place("/plain", "modperl", ""),
+        place("/called", "modperl", fills),
+        place("/filled", "perl-script", ""),
+        place("/both", "perl-script", fills),
+    ];
+    let server = site(&format!("MaxRequestWorkers 1\n{}", config.concat())).file("lib/E.pm", code).start();
+    for path in ["/called", "/filled", "/both"] {
+        assert_eq!(server.get_with(path, "Host: a\r\nX-Secret: mine\r\n").text(), "mine", "{path}");
+        assert_eq!(server.get("/plain").text(), "none", "after {path}");
+    }
+}
+
+#[test]
+fn lines_of_no_request_have_the_level_that_they_are_said_with() {
+    let code = "use Apache2::ServerUtil; use Apache2::Log; my $log = Apache2::ServerUtil->server->log;\n\
+                $log->notice('a notice'); $log->info('a detail'); $log->error('a fault'); print STDERR \"as it is\\n\"; 1;\n";
+    let server = site("LogLevel warn\nPerlRequire @ROOT@/lib/first.pl\n").file("lib/first.pl", code).start();
+    assert_eq!(server.get("/t/warns").text(), "w");
+    for (text, level) in [("a notice", "notice"), ("a fault", "error"), ("as it is", "error")] {
+        assert!(server.await_error(text).contains(&format!("[perl:{level}]")), "{}", server.error_log());
+    }
+    assert!(!server.error_log().contains("a detail"), "LogLevel is warn: {}", server.error_log());
+}
+
+#[test]
 fn access_and_authentication_in_perl_guard_files_too() {
     let server = site(
         "<Location /denied.txt>\nPerlAccessHandler T::deny\n</Location>\n\

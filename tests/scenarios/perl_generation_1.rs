@@ -54,6 +54,18 @@ sub knows {
     return $r->header_in('X-Unsure') ? DECLINED : FORBIDDEN;
 }
 sub t_user { lines($_[0], $_[0]->connection->user) }
+sub t_parsed {
+    my $r = shift;
+    my $u = $r->parsed_uri;
+    $u->query('c=d');
+    lines($r, $u->path, $u->hostname, $u->unparse, $r->parsed_uri->query,
+        Apache::URI->parse($r, 'http://me:word@a.example:81/x?y#z')->unparse);
+}
+sub t_named {
+    my $r = shift;
+    lines($r, $r->current_callback, $r->server->timeout, Apache::perl_hook('Trans'), Apache::perl_hook('Nonsense'),
+        length(Apache::Constants::SERVER_BUILT()) > 10 ? 1 : 0);
+}
 sub t_looks_raw { my $r = shift; $r->send_http_header('text/plain'); $r->print("HTTP/1.0 200 is only text"); OK }
 1;
 "#;
@@ -96,6 +108,17 @@ fn a_hash_can_be_tied_to_a_table() {
 #[test]
 fn custom_responses_are_told_and_taken_back() {
     assert_eq!(says(&server(), "/m/custom"), "undef|/mine|undef");
+}
+
+#[test]
+fn a_uri_is_as_it_was_sent_and_passwords_are_not_shown() {
+    let text = says(&server(), "/m/parsed?a=b");
+    assert_eq!(text, "/m/parsed|undef|/m/parsed?c=d|c=d|http://me@a.example:81/x?y#z");
+}
+
+#[test]
+fn names_and_numbers_are_generation_1_s() {
+    assert_eq!(says(&server(), "/m/named"), "PerlHandler|60|1|0|1");
 }
 
 #[test]

@@ -251,15 +251,14 @@ HV *hp_environ_given(pTHX)
 
 void hp_environ_restore(pTHX)
 {
-    HV *env;
-    if (before && !inside)
+    if (saved) {
+        HV *env = GvHV(PL_envgv);
+        GvHV(PL_envgv) = saved;
+        saved = NULL;
+        SvREFCNT_dec((SV *)env);
+    }
+    if (before && !inside) /* it is the real one's, which is back by now */
         take_out(aTHX);
-    if (!saved)
-        return;
-    env = GvHV(PL_envgv);
-    GvHV(PL_envgv) = saved;
-    saved = NULL;
-    SvREFCNT_dec((SV *)env);
 }
 
 HV *hp_environ_put_aside(pTHX)

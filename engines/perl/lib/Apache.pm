@@ -47,7 +47,6 @@ my %called = (
     run                       => 'Apache2::SubRequest::run',
     query_string              => 'Apache2::RequestRec::args',
     read_client_block         => 'Apache2::RequestRec::read',
-    current_callback          => 'ModPerl::Util::current_callback',
     map({ ($_ => "Apache2::RequestRec::$_") } qw(READ READLINE GETC WRITE EOF OPEN CLOSE BINMODE FILENO UNTIE)),
     print                     => 'Hostler::Apache::print',
     map { ($_ => "Hostler::Apache::$_") } qw(send_http_header sent_header header_in header_out err_header_out headers_in
@@ -84,7 +83,6 @@ sub exited { return Hostler::Registry::exited($_[0]) }
 
 sub can_stack_handlers  { return 1 }
 sub seqno               { return 1 }
-sub perl_hook           { return 1 }
 sub mod_perl            { return 1 }
 sub server_version      { return Apache2::ServerUtil::get_server_version() }
 sub define              { return Apache2::ServerUtil::exists_config_define($_[-1]) }
@@ -296,10 +294,24 @@ sub lookup_file {
     return $r->Apache2::RequestRec::lookup_file(@target);
 }
 
+# The URI as the client has sent it: it rarely has a scheme and a host. What a program changes of it stays.
 sub parsed_uri {
+    my $r = shift;
     require Apache::URI;
-    return Apache::URI->parse($_[0]);
+    return Hostler::Request::stash($r)->{parsed_uri} ||= Apache::URI->parse($r, $r->unparsed_uri // $r->uri);
 }
+
+# The phase that runs, by the name of its directive.
+sub current_callback {
+    my $name = ModPerl::Util::current_callback();
+    return $name eq 'PerlResponseHandler' ? 'PerlHandler' : $name;
+}
+
+# What a mod_perl could be built without.
+my %hooks = map { ($_ => 1) } qw(Access Authen Authz ChildInit ChildExit Cleanup Fixup HeaderParser Init Log PostReadRequest
+    Trans Type StackedHandlers MethodHandlers DirectiveHandlers SSI PerlSections ConnectionApi FileApi LogApi ServerApi
+    TableApi URIApi UtilApi);
+sub perl_hook { return $hooks{ $_[-1] // '' } ? 1 : 0 }
 
 # The object as a file handle: print {$r} and tie *STDOUT, $r.
 sub TIEHANDLE { return $_[-1] }

@@ -79,7 +79,7 @@ for my $name (keys %value) {
 }
 
 sub SERVER_VERSION () { return $ENV{SERVER_SOFTWARE} || ($INC{'Apache.pm'} && Apache->server_version) || 'Apache' }
-sub SERVER_BUILT ()   { return '' }
+sub SERVER_BUILT ()   { require Apache2::ServerUtil; return Apache2::ServerUtil::get_server_built() }
 
 # The name of a status, and mod_perl 1's way to name one that only Apache knows.
 sub name {

@@ -17,7 +17,7 @@ our $CWD = Apache2::ServerUtil::server_root();
 {
     no strict 'refs';
     for my $name (
-        qw(server_admin server_hostname port is_virtual names loglevel error_fname timeout log_error warn log next
+        qw(server_admin server_hostname port is_virtual names loglevel error_fname log_error warn log next
         dir_config push_handlers set_handlers get_handlers path keep_alive keep_alive_timeout add_config)
         )
     {
@@ -25,6 +25,9 @@ our $CWD = Apache2::ServerUtil::server_root();
         *$name = \&$code if defined &$code;
     }
 }
+
+# In seconds.
+sub timeout { return int($_[0]->Apache2::ServerRec::timeout / 1_000_000) }
 
 sub uid { return $> }
 sub gid { return $) + 0 }

@@ -3,6 +3,7 @@ package Apache::URI;
 
 use strict;
 use warnings;
+use APR::URI ();
 
 our $VERSION = '1.00';
 my @parts = qw(scheme hostinfo user password hostname port path query fragment);
@@ -22,7 +23,7 @@ sub parse {
     if (defined $self->{hostinfo}) {
         my ($login, $host, $port) = $self->{hostinfo} =~ /\A(?:(.*)\@)?(\[[^\]]*\]|[^:]*)(?::(\d*))?\z/s;
         @$self{qw(user password)} = split /:/, $login, 2 if defined $login;
-        @$self{qw(hostname port)} = ($host, $port);
+        @$self{qw(hostname port)} = ($host =~ s/\A\[(.*)\]\z/$1/sr, length($port // '') ? $port : undef);
     }
     return $self;
 }
@@ -43,16 +44,7 @@ for my $part (@parts) {
 sub path_info { my $r = Apache->request; return $r ? $r->path_info : undef }
 sub rpath     { my $r = Apache->request; return $r ? substr $r->uri, 0, length($r->uri) - length($r->path_info // '') : undef }
 
-sub unparse {
-    my $self = shift;
-    my $host = $self->{hostinfo};
-    if (!defined $host && defined $self->{hostname}) {
-        $host = $self->{hostname} . (length($self->{port} // '') ? ":$self->{port}" : '');
-        my $login = join ':', grep { defined } @$self{qw(user password)};
-        $host = "$login\@$host" if length $login;
-    }
-    return join '', defined $self->{scheme} ? "$self->{scheme}:" : '', defined $host ? "//$host" : '', $self->{path} // '',
-        defined $self->{query} ? "?$self->{query}" : '', defined $self->{fragment} ? "#$self->{fragment}" : '';
-}
+# A password is left out where no flags say otherwise, as a port that is the scheme's usual one.
+sub unparse { return APR::URI::unparse(@_) }
 
 1;
