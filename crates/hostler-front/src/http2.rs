@@ -13,6 +13,7 @@ use crate::io::sent::SendError;
 use crate::request::Request;
 use crate::request::connection::Peer;
 use crate::request::thread::Thread;
+use crate::request::trailers::Trailers;
 use crate::values::table::Table;
 use bytes::Bytes;
 use hostler_http1::head::{HTTP_2, Limits};
@@ -69,6 +70,8 @@ impl Activity {
 /// A request's body.
 pub(crate) struct Incoming {
     body: hyper::body::Incoming,
+    /// What comes behind it.
+    trailers: Rc<Trailers>,
     activity: Rc<Activity>,
     received: u64,
     /// `Timeout`: how long the client may send nothing.
@@ -88,7 +91,16 @@ impl crate::io::body::Incoming for Incoming {
             let Some(frame) = frame else { return Poll::Ready(None) };
             self.activity.moved();
             let Ok(frame) = frame else { return Poll::Ready(Some(Err(BodyError::ClientGone))) };
-            let Ok(chunk) = frame.into_data() else { continue };
+            let chunk = match frame.into_data() {
+                Ok(chunk) => chunk,
+                Err(frame) => {
+                    for (name, value) in frame.trailers_ref().into_iter().flatten() {
+                        let name = Bytes::copy_from_slice(name.as_str().as_bytes());
+                        self.trailers.ask(name, &Bytes::copy_from_slice(value.as_bytes()));
+                    }
+                    continue;
+                }
+            };
             if chunk.is_empty() {
                 continue;
             }
@@ -278,6 +290,7 @@ fn convert(
     if !body.is_end_stream() {
         let incoming = Incoming {
             body,
+            trailers: request.client.trailers.clone(),
             activity: activity.clone(),
             received: 0,
             timeout: peer.settings.timeout,

@@ -23,6 +23,7 @@ pub(crate) mod slots;
 mod target;
 pub(crate) mod thread;
 pub(crate) mod tls_facts;
+pub(crate) mod trailers;
 pub(crate) mod variables;
 pub(crate) mod vhost;
 
@@ -144,6 +145,11 @@ impl Request {
             self.target.repeated_in.add(name.clone(), before);
         }
         self.target.repeated_in.add(name, value.clone());
+    }
+
+    /// What has come behind the body counts for what looks at the request's fields from now on, where `MergeTrailers` says so.
+    pub(crate) fn merge_trailers(&mut self) {
+        self.client.trailers.merge(&self.server, &mut self.target.headers_in);
     }
 
     /// A request of which nothing is known yet.

@@ -267,6 +267,8 @@ pub struct Server {
     pub trace: Option<Trace>,
     /// `MergeSlashes` (default On).
     pub merge_slashes: Option<bool>,
+    /// `MergeTrailers` (default Off).
+    pub merge_trailers: Option<bool>,
     /// `HttpProtocolOptions`
     pub http_protocol: HttpProtocol,
     /// `Protocols`, lower case, in order (default `http/1.1`).
@@ -321,6 +323,7 @@ impl Merge for Server {
             request_budget: other.request_budget.or(self.request_budget),
             trace: other.trace.or(self.trace),
             merge_slashes: other.merge_slashes.or(self.merge_slashes),
+            merge_trailers: other.merge_trailers.or(self.merge_trailers),
             http_protocol: self.http_protocol.merge(other.http_protocol),
             protocols: over(&self.protocols, &other.protocols),
             protocols_honor_order: other.protocols_honor_order.or(self.protocols_honor_order),

@@ -57,6 +57,7 @@ pub(crate) async fn finish(mut request: Box<Request>, body: Body) -> Reply {
     if request.reply.marks.have(Marks::RAW) {
         return assemble(request, body, true);
     }
+    request.merge_trailers();
     content_fields(&mut request);
     let body = change(Stage::Resource, &mut request, body, Answer::Content).await;
     let body = filter::run(&mut request, body, filter::RESOURCE).await;
@@ -73,6 +74,7 @@ pub(crate) async fn finish(mut request: Box<Request>, body: Body) -> Reply {
 
 /// Completes an error page: only what survives errors is kept.
 pub(crate) async fn finish_error(mut request: Box<Request>, mut body: Body) -> Reply {
+    request.merge_trailers();
     // What the answer that there is no more of would have depended on.
     request.reply.varies.take();
     for stage in Stage::ALL {

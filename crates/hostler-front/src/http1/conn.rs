@@ -22,6 +22,7 @@ use crate::memory::urls::{self, How, KnownUrl};
 use crate::request::Request;
 use crate::request::connection::Peer;
 use crate::request::thread::Thread;
+use crate::request::trailers::Trailers;
 use crate::technique::fast::{self, FastRequest};
 use bytes::Bytes;
 use hostler_http1::framing::{After, Framing, KeepAlive, has_token};
@@ -234,7 +235,8 @@ async fn answer(
     };
     let expect = head.field(&buffer, "expect").is_some_and(|v| v.eq_ignore_ascii_case(b"100-continue"))
         && head.version >= head::HTTP_11;
-    let incoming = Rc::new(RefCell::new(Incoming::new(wire, framing, expect, peer)));
+    let behind: Rc<Trailers> = Rc::default();
+    let incoming = Rc::new(RefCell::new(Incoming::new(wire, framing, expect, (peer, &behind))));
     let body =
         if framing == Framing::None { RequestBody::Empty } else { RequestBody::Incoming(incoming.clone()) };
     let wish = hostler_http1::framing::keep_alive(&head, &buffer);
@@ -245,6 +247,7 @@ async fn answer(
         _ => (Request::from_http1(thread, peer, &buffer, &head, body), false),
     };
     let mut request = Box::new(request);
+    request.client.trailers = behind;
     let trailers = takes_trailers(&head, &buffer);
     request.reply.early = early(&head, wire);
     wire.watch.start(head.version < head::HTTP_10 || framing != Framing::None);
@@ -313,7 +316,7 @@ async fn go_on(
         Box::pin(abandoned(thread, peer, buffer, head, head.length as u64)).await;
         return After::Linger;
     };
-    let incoming = Rc::new(RefCell::new(Incoming::new(wire, Framing::None, false, peer)));
+    let incoming = Rc::new(RefCell::new(Incoming::new(wire, Framing::None, false, (peer, &Rc::default()))));
     let wish = hostler_http1::framing::keep_alive(head, buffer);
     deliver(
         thread,

@@ -3,6 +3,7 @@
 use super::wire::Wire;
 use crate::io::body::{self, BodyError, Incoming as _};
 use crate::request::connection::{Pace, Peer};
+use crate::request::trailers::Trailers;
 use bytes::Bytes;
 use hostler_http1::chunked::{Decoder, Step};
 use hostler_http1::framing::Framing;
@@ -18,6 +19,8 @@ pub(crate) struct Incoming {
     wire: Rc<Wire>,
     framing: Framing,
     decoder: Decoder,
+    /// What comes behind it.
+    trailers: Rc<Trailers>,
     /// `LimitRequestBody`, in bytes; 0 is none.
     limit: u64,
     pub(super) received: u64,
@@ -52,11 +55,17 @@ impl body::Incoming for Incoming {
 }
 
 impl Incoming {
-    pub(super) fn new(wire: &Rc<Wire>, framing: Framing, expect: bool, peer: &Peer) -> Self {
+    pub(super) fn new(
+        wire: &Rc<Wire>,
+        framing: Framing,
+        expect: bool,
+        (peer, trailers): (&Peer, &Rc<Trailers>),
+    ) -> Self {
         Self {
             wire: wire.clone(),
             framing,
-            decoder: Decoder::new(peer.limits),
+            decoder: Decoder::with_trailer(peer.limits),
+            trailers: trailers.clone(),
             limit: 0,
             received: 0,
             expect: Cell::new(expect),
@@ -136,7 +145,15 @@ impl Incoming {
                 Ok(Some(take_front(&mut pending, n)))
             }
             Framing::Chunked if self.decoder.is_done() => Ok(None),
-            Framing::Chunked => dechunk(&mut self.decoder, &mut pending),
+            Framing::Chunked => {
+                let data = dechunk(&mut self.decoder, &mut pending)?;
+                if self.decoder.is_done() {
+                    for (name, value) in self.decoder.take_trailer() {
+                        self.trailers.ask(name, &value.into());
+                    }
+                }
+                Ok(data)
+            }
         }
     }
 }

@@ -1,6 +1,7 @@
 //! What the client sent, and when: the same for all requests that come of it.
 
 use crate::request::connection::Peer;
+use crate::request::trailers::Trailers;
 use bytes::Bytes;
 use hostler_http1::head::{HTTP_09, Version};
 use std::rc::Rc;
@@ -23,6 +24,8 @@ pub(crate) struct Client {
     pub(crate) is_websocket: bool,
     /// Port in the Host field or the target.
     pub(crate) host_port: Option<u16>,
+    /// What has come behind the bodies.
+    pub(crate) trailers: Rc<Trailers>,
 }
 
 impl Client {
@@ -38,6 +41,7 @@ impl Client {
             hostname: None,
             is_websocket: false,
             host_port: None,
+            trailers: Rc::default(),
         }
     }
 

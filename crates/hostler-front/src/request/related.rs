@@ -84,6 +84,8 @@ impl Request {
     pub(crate) fn sub(&self, target: &[u8]) -> Self {
         let mut next = Self::of(&self.thread, self.client.clone());
         next.carry_over(self);
+        // What comes behind the bodies of others says nothing of the client's.
+        next.client.trailers = Rc::default();
         next.origin = Origin::Sub(self.depth().saturating_add(1));
         next.target.method = Bytes::from_static(b"GET");
         next.target.headers_in = self.target.headers_in.clone();

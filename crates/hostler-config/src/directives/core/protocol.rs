@@ -65,11 +65,9 @@ pub(super) static DIRECTIVES: &[Directive] = &[
         "MergeTrailers",
         Arity::Flag,
         "On|Off",
-        "Whether trailers count as headers",
+        "Whether fields behind a request's body count as fields before it, for what looks at them after it",
         |cmd, args| {
-            if args.flag() {
-                cmd.warn("MergeTrailers On has no effect: trailers are never taken for header fields");
-            }
+            cmd.server.core.merge_trailers = Some(args.flag());
             Ok(())
         },
     ),

@@ -68,6 +68,12 @@ impl Format {
         self.fields().any(|item| matches!(item, Item::RemoteHost { .. }))
     }
 
+    /// Whether a line tells of fields behind an answer's body (`%{name}^to`), which are known when all of it has come.
+    #[must_use]
+    pub fn tells_answer_trailers(&self) -> bool {
+        self.fields().any(|item| matches!(item, Item::ResponseTrailer(_)))
+    }
+
     fn fields(&self) -> impl Iterator<Item = &Item> {
         self.pieces.iter().filter_map(|piece| match piece {
             Piece::Field(field) => Some(&field.item),

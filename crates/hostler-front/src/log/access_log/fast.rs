@@ -47,6 +47,10 @@ impl Facts {
         if logs.iter().any(|log| matches!(log.condition, Some(Condition::Expr(_)))) {
             return None;
         }
+        // Those are for who has waited for the answer's end.
+        if logs.iter().any(|log| log.format.tells_answer_trailers()) {
+            return None;
+        }
         let first = request.prev.as_ref().map(|_| Box::new(Self::of_one(request.original())));
         Some(Self { first, ..Self::of_one(request) })
     }

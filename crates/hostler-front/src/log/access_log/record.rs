@@ -183,9 +183,11 @@ impl LogRecord for Record<'_> {
     fn named(&self, kind: NamedSource, name: &[u8], which: Which) -> Option<Cow<'_, [u8]>> {
         let request = self.of(which);
         match kind {
-            NamedSource::RequestHeader => request_header(&request.target.headers_in, name),
+            NamedSource::RequestHeader => request_header(&request.target.headers_in, name)
+                .or_else(|| request.client.trailers.merged(&request.server, name).map(Cow::Owned)),
             NamedSource::ResponseHeader => self.response_header(name, which),
-            NamedSource::RequestTrailer | NamedSource::ResponseTrailer => None,
+            NamedSource::RequestTrailer => request.client.trailers.asked(name).map(Cow::Owned),
+            NamedSource::ResponseTrailer => request.client.trailers.answered(name).map(Cow::Owned),
             NamedSource::Env => request.env.find(name).map(|v| Cow::Borrowed(&**v)),
             NamedSource::Note => request.notes.find(name).map(|v| Cow::Borrowed(&**v)),
             NamedSource::Ssl => ssl(self.peer(), &request.resource.dir.ssl.options, name),

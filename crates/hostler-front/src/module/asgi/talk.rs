@@ -280,6 +280,9 @@ impl BodyStream for Output {
                 Ok(Event::Head(_)) => {}
                 Ok(Event::End { .. }) => {
                     self.trailers = self.conversation.take().and_then(|conversation| conversation.trailers);
+                    for (name, value) in self.trailers.iter().flat_map(Table::iter) {
+                        self.request.client.trailers.answer(name, value);
+                    }
                     return Poll::Ready(None);
                 }
                 Err(error) => {

@@ -98,9 +98,10 @@ pub(super) fn tell_early(request: &Request, said: &ServerAnswer) {
 }
 
 /// What comes behind an answer's body, as far as it may.
-pub(super) fn trailers(fields: Vec<(Bytes, Bytes)>) -> Option<Table> {
+pub(super) fn trailers(request: &Request, fields: Vec<(Bytes, Bytes)>) -> Option<Table> {
     let mut kept = Table::with_capacity(fields.len());
     for (name, value) in fields {
+        request.client.trailers.answer(&name, &value);
         if may_follow(&name) {
             kept.add(name, value);
         }

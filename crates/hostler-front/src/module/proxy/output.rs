@@ -104,7 +104,7 @@ impl BodyStream for Output {
                     }
                     return Poll::Ready(None);
                 }
-                Ok(Event::Trailers(fields)) => self.trailers = answer::trailers(fields),
+                Ok(Event::Trailers(fields)) => self.trailers = answer::trailers(&self.request, fields),
                 Ok(Event::Interim(_) | Event::Head(_) | Event::Upgraded) => {}
                 Err(broken) => return Poll::Ready(Some(Err(self.break_off(broken)))),
             }

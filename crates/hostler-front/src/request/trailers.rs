@@ -1,0 +1,57 @@
+//! Fields that come behind bodies (RFC 9110 §6.5), for the access log (`%{name}^ti`, `%{name}^to`) and `MergeTrailers`. What is sent
+//! on of them is the senders' own business.
+
+use crate::values::table::Table;
+use bytes::Bytes;
+use hostler_config::Server;
+use std::cell::RefCell;
+
+/// Those of a request and of its answer, as far as they have come.
+#[derive(Debug, Default)]
+pub(crate) struct Trailers {
+    asked: RefCell<Table>,
+    answered: RefCell<Table>,
+}
+
+impl Trailers {
+    /// A field behind the request's body. Several of a name are one list (RFC 9110 §5.3).
+    pub(crate) fn ask(&self, name: impl Into<Bytes>, value: &Bytes) {
+        self.asked.borrow_mut().merge(name, value);
+    }
+
+    /// One behind the answer's body.
+    pub(crate) fn answer(&self, name: &Bytes, value: &Bytes) {
+        self.answered.borrow_mut().merge(name.clone(), value);
+    }
+
+    /// `%{name}^ti`
+    pub(crate) fn asked(&self, name: &[u8]) -> Option<Vec<u8>> {
+        self.asked.borrow().find(name).map(|value| value.to_vec())
+    }
+
+    /// `%{name}^to`
+    pub(crate) fn answered(&self, name: &[u8]) -> Option<Vec<u8>> {
+        self.answered.borrow().find(name).map(|value| value.to_vec())
+    }
+
+    /// One of the request's where `MergeTrailers` is on.
+    pub(crate) fn merged(&self, server: &Server, name: &[u8]) -> Option<Vec<u8>> {
+        if is_merging(server) { self.asked(name) } else { None }
+    }
+
+    /// Where `MergeTrailers` is on: those of the request's become its fields. What it has said in its head counts more.
+    pub(crate) fn merge(&self, server: &Server, headers: &mut Table) {
+        if !is_merging(server) {
+            return;
+        }
+        for (name, value) in self.asked.borrow().iter() {
+            if !headers.contains(name) {
+                headers.add(name.clone(), value.clone());
+            }
+        }
+    }
+}
+
+fn is_merging(server: &Server) -> bool {
+    server.conf.core.merge_trailers == Some(true)
+}
