@@ -75,7 +75,7 @@ pub(super) async fn handle(request: &mut Request) -> Result<Body, Halt> {
             }
             continue;
         }
-        let upload = read.for_server(request).await.map_err(|error| {
+        let upload = read.for_server(request, to.url.is_http2()).await.map_err(|error| {
             log::request(
                 request,
                 Severity::Info,
@@ -370,7 +370,7 @@ async fn converse(request: &mut Request, to: &Destination, mut conversation: Con
             }
             // They come behind a body whose length nobody has been told.
             Some(Ok(Event::Trailers(fields))) => {
-                trailers = answer::trailers(fields);
+                trailers = answer::trailers(request, fields);
                 break;
             }
             Some(Ok(_)) => {}

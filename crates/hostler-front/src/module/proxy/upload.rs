@@ -48,8 +48,9 @@ impl Upload {
         }
     }
 
-    /// Finds out how the body will be sent, for which the beginning of one without a length is read.
-    pub(super) async fn begin(request: &Request) -> Result<Self, BodyError> {
+    /// Finds out how the body will be sent, for which the beginning of one without a length is read: to a server that knows
+    /// bodies without one (HTTP/2) it goes as it comes.
+    pub(super) async fn begin(request: &Request, knows_streams: bool) -> Result<Self, BodyError> {
         let mut upload = Self { body: request.target.body.clone(), is_whole: false, ..Self::nothing() };
         let said = request.target.headers_in.find("Content-Length").and_then(|value| framing::decimal(value));
         if request.target.body.is_empty() {
@@ -64,7 +65,7 @@ impl Upload {
         let is_counted = wants(&["proxy-sendcl"]) && !wants(&["proxy-sendchunked", "proxy-sendchunks"]);
         if is_counted {
             upload.measure(said).await?;
-        } else if said.is_none() && !request.target.headers_in.contains("Expect") {
+        } else if said.is_none() && !knows_streams && !request.target.headers_in.contains("Expect") {
             upload.gather(GATHERED).await?;
         }
         if upload.length.is_none() {
@@ -168,14 +169,18 @@ pub(super) struct BodySoFar {
 
 impl BodySoFar {
     /// The body for a server that speaks HTTP.
-    pub(super) async fn for_server(&mut self, request: &mut Request) -> Result<Upload, BodyError> {
+    pub(super) async fn for_server(
+        &mut self,
+        request: &mut Request,
+        knows_streams: bool,
+    ) -> Result<Upload, BodyError> {
         if let Some(upload) = self.upload.take() {
             return Ok(upload);
         }
         if let Some(client) = self.client.take() {
             request.target.body = client.put_back();
         }
-        Upload::begin(request).await
+        Upload::begin(request, knows_streams).await
     }
 
     /// The body for a program.
