@@ -85,6 +85,7 @@ test|file:/usr/share/php/Laravel/Lumen/autoload.php|php-laravel-lumen-framework|
 test|unpack:mediawiki|mediawiki|another real application in PHP, on SQLite (unpacked, not installed)
 test|file:/usr/share/tomcat-jakartaee-migration/lib|tomcat-jakartaee-migration|servlets for Tomcats before version 10 are converted by it (tests only; without it such applications are not)
 test|unpack:tomcat10|tomcat10|Tomcat's own applications: its first page, documentation and examples (unpacked, not installed)
+test|unpack:tomcat10-admin|tomcat10-admin|Tomcat's manager of applications (unpacked, not installed)
 test|unpack:apache2|apache2|Debian's /etc/apache2, whose files must all parse (unpacked, not installed)
 bench|cmd:starman|starman|a PSGI server to measure beside
 bench|cmd:gunicorn|gunicorn|a WSGI server to measure beside

@@ -5,16 +5,23 @@ use hostler_tests::{Server, Site, needs_program};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The packages tomcat10, tomcat10-docs and tomcat10-examples, installed or unpacked by `setup.sh`.
-fn packages() -> Option<PathBuf> {
-    let unpacked = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/oracle/tomcat10/usr/share");
+/// Where the packages tomcat10, tomcat10-docs and tomcat10-examples are, or tomcat10-admin: installed or unpacked by `setup.sh`.
+fn packages(name: &str, application: &str) -> Option<PathBuf> {
+    let unpacked =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/oracle").join(name).join("usr/share");
     let places = [PathBuf::from("/usr/share"), unpacked];
-    places.into_iter().find(|folder| folder.join("tomcat10-examples/examples/WEB-INF").is_dir())
+    places.into_iter().find(|folder| folder.join(application).join("WEB-INF").is_dir())
+}
+
+/// Copies it into the site, with what links lead to: a site is one folder, as a user would upload it.
+fn copy(from: &Path, site: &Site, to: &str) {
+    let copied = Command::new("cp").arg("-RL").arg(from).arg(site.root().join(to)).status().unwrap();
+    assert!(copied.success(), "{}", from.display());
 }
 
 /// All three, at the paths that their packages give them; `None`, which is said: they are not here.
 fn serve() -> Option<Server> {
-    let Some(packages) = packages() else {
+    let Some(packages) = packages("tomcat10", "tomcat10-examples/examples") else {
         hostler_untested::untested("tomcat10-examples is not here; ./setup.sh test unpacks it");
         return None;
     };
@@ -29,14 +36,7 @@ fn serve() -> Option<Server> {
         ("tomcat10-examples/examples", "examples"),
     ];
     for (from, to) in names {
-        // What links lead to, too: a site is one folder, as a user would upload it.
-        let copied = Command::new("cp")
-            .arg("-RL")
-            .arg(packages.join(from))
-            .arg(site.root().join(to))
-            .status()
-            .unwrap();
-        assert!(copied.success(), "{from}");
+        copy(&packages.join(from), &site, to);
     }
     Some(site.start())
 }
@@ -105,4 +105,47 @@ fn tomcat_s_example_of_sessions_remembers_a_visitor() {
     let again = server
         .get_with("/examples/servlets/servlet/SessionExample", &format!("Host: a\r\nCookie: {cookie}\r\n"));
     assert!(again.text().contains("who = Anna"), "{}", again.text());
+}
+
+/// Whoever may log in to it starts, stops and reloads applications; which there are the configuration says.
+#[test]
+fn tomcat_s_manager_manages_the_other_applications() {
+    needs_java!();
+    let Some(packages) = packages("tomcat10-admin", "tomcat10-admin/manager") else {
+        return hostler_untested::untested("tomcat10-admin is not here; ./setup.sh test unpacks it");
+    };
+    let site = Site::new()
+        .dir("state")
+        .mode("state", 0o1777)
+        .file("shop/a.txt", "sold")
+        .file("shop/WEB-INF/web.xml", "<web-app/>")
+        .file("users.xml", "<tomcat-users><user username='eve' password='x' roles='manager-gui,manager-script'/></tomcat-users>")
+        .config(
+            "ServletApp /manager @ROOT@/manager heap=64m work=@ROOT@/state descriptor=@ROOT@/manager.xml\n\
+             ServletApp /shop @ROOT@/shop work=@ROOT@/state\n",
+        );
+    let users = site.path("users.xml");
+    let realm = "<Realm className='org.apache.catalina.realm.MemoryRealm' pathname";
+    let descriptor = format!("<Context privileged='true'>{realm}='{}'/></Context>", users.display());
+    let site = site.file("manager.xml", descriptor);
+    copy(&packages.join("tomcat10-admin/manager"), &site, "manager");
+    let server = site.start();
+    assert_eq!(server.get("/manager/html").status, 401, "{}", server.error_log());
+    let ask = |what: &str| {
+        let fields = "Host: a\r\nAuthorization: Basic ZXZlOng=\r\n";
+        server.get_with(&format!("/manager/{what}"), fields).text()
+    };
+    assert!(ask("html").contains("manager&#47;html&#47;reload"), "{}", ask("html"));
+    assert!(ask("text/list").contains("/shop:running:0:"), "{}", ask("text/list"));
+    for (what, said, status) in [
+        ("reload?path=/shop", "OK - Reloaded application at context path [/shop]", 200),
+        ("stop?path=/shop", "OK - Stopped application at context path [/shop]", 404),
+        ("start?path=/shop", "OK - Started application at context path [/shop]", 200),
+        ("undeploy?path=/shop", "FAIL - ", 200),
+        ("deploy?path=/other&war=file:/etc", "ServletApp says which there are", 200),
+    ] {
+        let text = ask(&format!("text/{what}"));
+        assert!(text.contains(said), "{what}: {text}{}", server.error_log());
+        assert_eq!(server.get("/shop/a.txt").status, status, "{what}");
+    }
 }

@@ -7,6 +7,7 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import javax.management.JMException;
 import org.apache.catalina.Engine;
 import org.apache.catalina.LifecycleException;
 import org.apache.catalina.LifecycleState;
@@ -31,7 +32,7 @@ final class Container {
     }
 
     /** Starts; requests that have come before wait in the socket's backlog until all applications are there. */
-    void start() throws LifecycleException, IOException {
+    void start() throws LifecycleException, IOException, JMException {
         Defaults.write(settings.work);
         tomcat.setBaseDir(settings.work);
         tomcat.setSilent(true);
@@ -50,6 +51,7 @@ final class Container {
                 host = host(application.host());
                 hosts.put(application.host(), host);
                 engine.addChild(host);
+                Deployer.add(engine.getName(), host);
                 if (hosts.size() == 1) {
                     engine.setDefaultHost(host.getName());
                 }
