@@ -159,3 +159,42 @@ fn an_application_for_older_servers_is_converted() {
     }
     assert_eq!(server.error_log().matches("is converted").count(), 2, "{}", server.error_log());
 }
+
+/// What an application is made for is found out once; another file of it is looked at again.
+#[test]
+fn an_application_is_looked_through_once_and_again_when_its_classes_change() {
+    needs_java!();
+    needs_program!("/usr/share/tomcat-jakartaee-migration/lib");
+    let site = Site::new()
+        .dir("state")
+        .mode("state", 0o1777)
+        .file("app/a.txt", "plain")
+        .file("app/WEB-INF/web.xml", "<web-app/>")
+        .config("ServletApp /shop @ROOT@/app heap=64m work=@ROOT@/state\n");
+    let server = site.start();
+    assert_eq!(says(&server, "/shop/a.txt"), "plain");
+    let kept = files_named(server.site(), "legacy-");
+    let [(_, before)] = &kept[..] else { panic!("{kept:?}") };
+    assert!(before.ends_with("not old"), "{before}");
+    // The virtual machine starts anew, with one page more; nothing else of the application has changed.
+    fs::write(server.site().path("app/page.jsp"), OLD_PAGE).unwrap();
+    assert!(server.get("/shop/none.jsp").status == 404);
+    fs::write(
+        server.site().path("httpd.conf"),
+        fs::read_to_string(server.site().path("httpd.conf")).unwrap().replace("heap=64m", "heap=65m"),
+    )
+    .unwrap();
+    assert!(crate::faults::process::reload(&server).status.success());
+    crate::faults::await_that("it is converted", || {
+        server.get("/shop/page.jsp").text() == "jakarta.servlet.http.Cookie"
+    });
+    let kept = files_named(server.site(), "legacy-");
+    assert!(kept.iter().any(|(_, text)| text.ends_with(" page.jsp\n old")), "{kept:?}");
+}
+
+/// Files of this name below a site's folder, with what is in them.
+fn files_named(site: &Site, prefix: &str) -> Vec<(std::path::PathBuf, String)> {
+    let find = Command::new("find").arg(site.root()).args(["-name", &format!("{prefix}*")]).output().unwrap();
+    let paths = String::from_utf8_lossy(&find.stdout).into_owned();
+    paths.lines().map(|path| (path.into(), fs::read_to_string(path).unwrap())).collect()
+}

@@ -33,8 +33,36 @@ final class Legacy {
     /**
      * Whether an archive or a directory asks for the old packages, and for none of the current ones: what knows both has been made for
      * both.
+     *
+     * @param memory where the answer is kept: what asks for neither has to be read whole, and most starts find the same files
      */
-    static boolean is(File application) throws IOException {
+    static boolean is(File application, Path memory) throws IOException {
+        String files = application.isDirectory() ? describe(application.toPath()) : Source.describe(application.toPath());
+        String old = files + " old";
+        String other = files + " not old";
+        String known = Files.exists(memory) ? Files.readString(memory) : "";
+        if (!known.equals(old) && !known.equals(other)) {
+            known = is(application) ? old : other;
+            Files.writeString(memory, known);
+        }
+        return known.equals(old);
+    }
+
+    /** Names, times and lengths of the files that are looked at, a line each. */
+    private static String describe(Path application) throws IOException {
+        StringBuilder text = new StringBuilder();
+        try (Stream<Path> files = Files.walk(application)) {
+            for (Path file : (Iterable<Path>) files.filter(Files::isRegularFile).sorted()::iterator) {
+                String name = application.relativize(file).toString();
+                if (asks(name)) {
+                    text.append(Source.describe(file)).append(' ').append(name).append('\n');
+                }
+            }
+        }
+        return text.toString();
+    }
+
+    private static boolean is(File application) throws IOException {
         Legacy found = new Legacy();
         if (application.isDirectory()) {
             found.lookInto(application.toPath());

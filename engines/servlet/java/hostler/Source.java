@@ -113,7 +113,8 @@ final class Source {
         return Files.exists(copy) && Files.exists(converted) && Files.readString(converted).equals(describe(archive));
     }
 
-    private static String describe(Path archive) throws IOException {
+    /** Its time and length. */
+    static String describe(Path archive) throws IOException {
         return Files.getLastModifiedTime(archive).toMillis() + " " + Files.size(archive);
     }
 
@@ -152,7 +153,7 @@ final class Source {
 
     /** Whether it is for older servers, and can be made one for this one. */
     private boolean isLegacy(File what) throws IOException {
-        if (!Legacy.is(what)) {
+        if (!Legacy.is(what, work.resolve("legacy-" + application.key()))) {
             return false;
         }
         if (tool == null) {
