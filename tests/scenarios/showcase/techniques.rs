@@ -38,5 +38,12 @@ fn all_techniques_are_measured_on_one_page() {
     for source in ["cgi-bin/hello.sh", "SetHandler psgi", "ServletApp /java", "php/hello.php"] {
         assert!(page.contains(source), "{source}: {page}");
     }
-    assert_eq!(page.matches("<section id=").count(), page.matches("</section>").count());
+    assert_eq!(page.matches("<section class=").count(), page.matches("</section>").count());
+    // Where a row leads to stands whose source it is.
+    for (row_of, heading) in [("CGI, a shell script", ""), ("Python: ASGI", "Python: WSGI and ")] {
+        let row = row(&page, row_of);
+        let part = row.split("href=\"#").nth(1).and_then(|rest| rest.split('"').next()).unwrap_or_default();
+        let section = format!("id=\"{part}\"><h3>{heading}{row_of}</h3>");
+        assert!(page.contains(&section), "{row}: {page}");
+    }
 }

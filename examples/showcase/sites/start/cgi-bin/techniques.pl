@@ -10,46 +10,61 @@ use Time::HiRes    ();
 my $times    = 9;
 my $patience = 12;
 
-# Title, page, what its answer has, part of source.pl, what a request runs in, what is missing where it is not here.
+# Title, what it is for, page, what its answer has, part of source.pl, what a request runs in, what is missing where it is not here.
 my @techniques = (
-    [ 'A file', '/houses.svg', qr/<svg/, 'static', 'no program: a process of the site’s user opens it', '' ],
-    [ 'Server-side includes', '/ssi/', qr/apples/, 'ssi', 'no program: the front puts the page together', '' ],
-    [ 'CGI, a shell script', '/cgi-bin/hello.sh', qr/Hello from process/, 'cgi', 'a process of its own, which is started for it', '' ],
-    [   'CGI, Perl, Isolation fork', '/isolation/fork/survivor.pl', qr/request no/, 'isolation',
-        'a process of its own, forked from a warm one', 'libperl-dev'
+    [ 'A file', 'what is the same for everybody', '/houses.svg', qr/<svg/, 'static', 'no program: a process of the site’s user opens it', '' ],
+    [   'Server-side includes', 'pages with parts in common', '/ssi/greeting.shtml', qr/you come\s+from/, 'ssi',
+        'no program: the front puts the page together', ''
     ],
-    [   'Perl: Registry', '/perl/counter.pl', qr/mod_perl/, 'registry',
+    [   'CGI, a shell script', 'programs in any language, called now and then', '/cgi-bin/hello.sh', qr/Hello from process/, 'cgi',
+        'a process of its own, which is started for it', ''
+    ],
+    [   'CGI, Perl, Isolation fork', 'programs in Perl that must find nothing of the request before', '/isolation/fork/survivor.pl',
+        qr/request no/, 'isolation', 'a process of its own, forked from a warm one', 'libperl-dev'
+    ],
+    [   'Perl: Registry', 'CGI programs in Perl, called often', '/perl/counter.pl', qr/mod_perl/, 'registry',
         'a warm worker, which keeps what the script leaves', 'libperl-dev'
     ],
-    [ 'Perl: a handler', '/handler/visitor', qr/Good to see you/, 'handler', 'the same worker, without the script', 'libperl-dev' ],
-    [ 'Perl: PSGI',      '/psgi/hello',      qr/mounted at/,      'psgi',    'the same worker',                     'libperl-dev' ],
-    [   'PHP', '/php/hello.php', qr/PHP/, 'php',
+    [   'Perl: a handler', 'new programs, for this server and mod_perl', '/handler/visitor', qr/Good to see you/, 'handler',
+        'the same worker, without the script', 'libperl-dev'
+    ],
+    [ 'Perl: PSGI', 'new programs, for any server', '/psgi/hello', qr/mounted at/, 'psgi', 'the same worker', 'libperl-dev' ],
+    [   'PHP', 'applications in PHP', '/php/hello.php', qr/PHP/, 'php',
         'a warm worker, in which PHP leaves nothing of a request', 'libphp8.2-embed and php8.2-dev'
     ],
-    [ 'Python: WSGI', '/python/hello', qr/./, 'python', 'a warm worker, which keeps the application', 'python3' ],
-    [   'Python: ASGI', '/python/live/status', qr/./, 'python',
+    [   'Python: WSGI', 'applications that answer and are done', '/python/hello', qr/./, 'python',
+        'a warm worker, which keeps the application', 'python3'
+    ],
+    [   'Python: ASGI', 'applications that keep connections open', '/python/live/status', qr/./, 'python',
         'a warm worker with an event loop, together with other requests', 'python3'
     ],
-    [   'Java: JSP', '/java/', qr/answers GET/, 'java', 'a thread of the site’s own virtual machine',
+    [   'Java: JSP', 'applications in Java', '/java/', qr/answers GET/, 'java', 'a thread of the site’s own virtual machine',
         'openjdk-17-jdk-headless, libtomcat10-embed-java, libtomcat10-java and libeclipse-jdt-core-java'
     ],
-    [ 'FastCGI', '/fastcgi/visits.fcgi', qr/./, 'fastcgi', 'a program that stays, with a request at a time', 'libfcgi-perl' ],
-    [ 'Another server', '/balanced', qr/./, 'balanced', 'what that server does; here, one of two FastCGI programs', 'libfcgi-perl' ],
+    [   'FastCGI', 'programs in any language that stay', '/fastcgi/visits.fcgi', qr/./, 'fastcgi',
+        'a program that stays, with a request at a time', 'libfcgi-perl'
+    ],
+    [   'Another server', 'what runs already, here or elsewhere', '/balanced', qr/./, 'balanced',
+        'what that server does; here, one of two FastCGI programs', 'libfcgi-perl'
+    ],
 );
 
 print "Content-Type: text/html; charset=utf-8\nCache-Control: no-store\n\n", head();
-my @sources;
+my ( @parts, %titles );
 for my $technique (@techniques) {
-    my ( $title, $page, $has, $part, $runs_in, $needs ) = @{$technique};
+    my ( $title, $for, $page, $has, $part, $runs_in, $needs ) = @{$technique};
     my $first = asked( $page, $has );
     my $cells = $first ? times_of( $first, $page, $has ) : absent($needs);
-    print qq{<tr><th><a href="$page">$title</a></th>$cells<td>$runs_in</td><td><a href="#$part">source</a></td></tr>\n};
-    push @sources, $part if !grep { $_ eq $part } @sources;
+    print qq{<tr><th><a href="$page">$title</a><span>$for</span></th>$cells<td>$runs_in</td>},
+        qq{<td class="to"><a href="#$part">source</a></td></tr>\n};
+    push @parts, $part if !$titles{$part};
+    push @{ $titles{$part} }, $title;
 }
-print "</table></div>\n<h2>The sources</h2>\n";
-for my $part (@sources) {
+print "</table>\n<h2>The sources</h2>\n";
+for my $part (@parts) {
     my $source = body("/cgi-bin/source.pl?part=$part");
-    print qq{<section id="$part">$source</section>\n};
+    my $title  = join ' and ', @{ $titles{$part} };
+    print qq{<section class="source" id="$part"><h3>$title</h3>\n$source</section>\n};
 }
 print "</main>\n</body>\n</html>\n";
 
@@ -67,8 +82,8 @@ sub times_of {
     my ( $first, $page, $has ) = @_;
     my @warm = sort { $a <=> $b } map { asked( $page, $has ) // () } 1 .. $times;
     return @warm
-        ? sprintf '<td>%.1f ms</td><td>%.1f ms</td>', $first, $warm[ $#warm / 2 ]
-        : sprintf '<td>%.1f ms</td><td>does not answer again</td>', $first;
+        ? sprintf '<td class="time">%.1f ms</td><td class="time">%.1f ms</td>', $first, $warm[ $#warm / 2 ]
+        : sprintf '<td class="time">%.1f ms</td><td>does not answer again</td>', $first;
 }
 
 sub absent {
@@ -116,7 +131,7 @@ sub head {
 <p>This program has just asked each page, as you would: once, when its worker may have had to start, and $times times more, of which the
 middle one is told. On a busy machine all are slower; reload to measure again. Each technique runs as the site’s own user, apart
 from all other sites; what keeps two requests of this site apart differs.</p>
-<div class="scroll"><table>
-<tr><th>technique</th><th>first time</th><th>then</th><th>a request runs in</th><th></th></tr>
+<table class="times">
+<thead><tr><th>technique, and what it is for</th><th class="time">first time</th><th class="time">then</th><th>a request runs in</th><th></th></tr></thead>
 PAGE
 }
