@@ -1,7 +1,7 @@
 //! Names beside the ends of lines, pushed apart so that none covers another.
 
 /// Least distance of two names.
-const APART: f64 = 15.0;
+pub(super) const APART: f64 = 15.0;
 
 /// Moves places apart by [`APART`] where they are nearer, within bounds as long as there is room; their order stays.
 pub(super) fn spread(wanted: &[f64], top: f64, bottom: f64) -> Vec<f64> {

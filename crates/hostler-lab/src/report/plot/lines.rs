@@ -6,6 +6,10 @@ use super::{DASHES, Drawing, Look, Size, colour_class, cut, labels, text_width};
 /// More points than this have no markers.
 const MARKED: usize = 32;
 
+/// Room for what stands above and below the lines.
+const TOP: f64 = 30.0;
+const BOTTOM: f64 = 46.0;
+
 /// A plot of lines.
 #[derive(Clone, Debug)]
 pub(in crate::report) struct Lines {
@@ -60,7 +64,7 @@ impl Lines {
 
     /// As SVG.
     pub(in crate::report) fn svg(&self, size: Size, name: &str) -> String {
-        let height = if size == Size::Wide { 380.0 } else { 300.0 };
+        let height = self.height(size);
         let frame = self.frame(size, height);
         let mut drawing = Drawing::default();
         self.axes(&mut drawing, &frame, size);
@@ -78,10 +82,18 @@ impl Lines {
         drawing.svg(size, height, name)
     }
 
+    /// High enough that no name leaves the plot upwards.
+    fn height(&self, size: Size) -> f64 {
+        match size {
+            Size::Wide => (TOP + labels::APART * self.series.len() as f64 + BOTTOM).max(380.0),
+            Size::Narrow => 300.0,
+        }
+    }
+
     fn frame(&self, size: Size, height: f64) -> Frame {
         let longest = self.series.iter().map(|series| text_width(&cut(&series.name, 34))).fold(0.0, f64::max);
         let names = if size == Size::Wide && self.series.len() > 1 { longest + 16.0 } else { 14.0 };
-        let (left, right, top, bottom) = (58.0, size.width() - names, 30.0, height - 46.0);
+        let (left, right, top, bottom) = (58.0, size.width() - names, TOP, height - BOTTOM);
         let points = || self.series.iter().flat_map(|series| &series.points);
         let bands = self.series.iter().flat_map(|series| &series.band).flat_map(|(low, high)| [*low, *high]);
         let x = points().map(|point| point.x).chain(self.x.reach);
@@ -159,4 +171,29 @@ fn path(places: impl Iterator<Item = (f64, f64)>) -> String {
         path.push_str(&format!("{}{x:.1} {y:.1}", if index == 0 { 'M' } else { 'L' }));
     }
     path
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Axis, Kind, Lines, Point, Series, Size, TOP, labels};
+
+    #[test]
+    fn names_of_many_lines_stay_beside_them() {
+        let axis = || Axis { title: String::new(), kind: Kind::FromZero, reach: None };
+        let line = |n: usize| Series {
+            name: format!("line {n}"),
+            points: vec![
+                Point { x: 1.0, y: 90.0, tip: String::new() },
+                Point { x: 2.0, y: 100.0, tip: String::new() },
+            ],
+            ..Series::default()
+        };
+        for count in [2, 29, 60] {
+            let lines = Lines { x: axis(), y: axis(), series: (0..count).map(line).collect() };
+            let frame = lines.frame(Size::Wide, lines.height(Size::Wide));
+            let wanted = vec![frame.y.at(100.0); count];
+            let placed = labels::spread(&wanted, frame.top, frame.bottom);
+            assert!(placed.iter().all(|place| *place >= TOP), "{count}: {placed:?}");
+        }
+    }
 }
