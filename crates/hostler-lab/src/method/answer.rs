@@ -3,7 +3,7 @@
 use crate::load::{Target, tls};
 use anyhow::{Context, Result, bail, ensure};
 use std::fmt::Write as _;
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
@@ -49,12 +49,23 @@ fn exchange(mut stream: impl Read + Write, target: &Target, host: &str) -> Resul
         ),
     };
     stream.write_all(request.as_bytes()).context("the request was not taken")?;
+    received(stream)
+}
+
+fn received(stream: impl Read) -> Result<Answer> {
     let mut bytes = Vec::new();
     let read = stream.take(LONGEST).read_to_end(&mut bytes);
-    parse(&bytes).with_context(|| match read {
-        Err(error) => format!("after {} bytes: {error}", bytes.len()),
-        Ok(_) => format!("{} bytes that are not a complete answer", bytes.len()),
-    })
+    match (parse(&bytes), read) {
+        (Ok(answer), _) => Ok(answer),
+        // Which byte was missing is of no interest then.
+        (Err(_), Err(error)) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
+            bail!("no complete answer within {} s: {} bytes came", PATIENCE.as_secs(), bytes.len())
+        }
+        (Err(why), Err(error)) => Err(why.context(format!("after {} bytes: {error}", bytes.len()))),
+        (Err(why), Ok(_)) => {
+            Err(why.context(format!("{} bytes that are not a complete answer", bytes.len())))
+        }
+    }
 }
 
 /// An answer of HTTP/1 whose end is the connection's.
@@ -223,6 +234,23 @@ mod tests {
         let chunked = b"HTTP/1.1 200 OK\r\nContent-type: text/html\r\nTransfer-Encoding: chunked\r\n\r\n1;x=y\r\nh\r\n1\r\ni\r\n0\r\n\r\n";
         assert_eq!(parse(chunked).unwrap(), page("hi"));
         assert_eq!(parse(b"HTTP/1.0 200 OK\r\nContent-Type: text/html\r\n\r\nhi").unwrap(), page("hi"));
+    }
+
+    /// Says that, and nothing more.
+    struct Silent(&'static [u8]);
+
+    impl Read for Silent {
+        fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> {
+            if self.0.is_empty() { Err(ErrorKind::WouldBlock.into()) } else { self.0.read(into) }
+        }
+    }
+
+    #[test]
+    fn who_waits_too_long_is_told_that_and_no_error_of_the_system_s() {
+        for (bytes, count) in [(&b""[..], 0), (b"HTTP/1.1 200 OK\r\n", 17)] {
+            let told = received(Silent(bytes)).unwrap_err().to_string();
+            assert_eq!(told, format!("no complete answer within 30 s: {count} bytes came"));
+        }
     }
 
     #[test]
