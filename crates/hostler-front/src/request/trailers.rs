@@ -2,6 +2,7 @@
 //! on of them is the senders' own business.
 
 use crate::values::table::Table;
+use crate::values::trailers::may_follow;
 use bytes::Bytes;
 use hostler_config::Server;
 use std::cell::RefCell;
@@ -36,16 +37,20 @@ impl Trailers {
 
     /// One of the request's where `MergeTrailers` is on.
     pub(crate) fn merged(&self, server: &Server, name: &[u8]) -> Option<Vec<u8>> {
-        if is_merging(server) { self.asked(name) } else { None }
+        if is_merging(server) && may_follow(name) { self.asked(name) } else { None }
     }
 
-    /// Where `MergeTrailers` is on: those of the request's become its fields. What it has said in its head counts more.
+    /// Where `MergeTrailers` is on: those of the request's become its fields. What it has said in its head counts more, and who
+    /// asks, or how, nobody says afterwards.
     pub(crate) fn merge(&self, server: &Server, headers: &mut Table) {
-        if !is_merging(server) {
-            return;
+        if is_merging(server) {
+            self.merge_into(headers);
         }
+    }
+
+    fn merge_into(&self, headers: &mut Table) {
         for (name, value) in self.asked.borrow().iter() {
-            if !headers.contains(name) {
+            if may_follow(name) && !headers.contains(name) {
                 headers.add(name.clone(), value.clone());
             }
         }
@@ -54,4 +59,21 @@ impl Trailers {
 
 fn is_merging(server: &Server) -> bool {
     server.conf.core.merge_trailers == Some(true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nobody_says_afterwards_who_asks() {
+        let (trailers, mut headers) = (Trailers::default(), Table::default());
+        headers.add("X-Said", Bytes::from_static(b"first"));
+        for name in ["X-Said", "X-New", "X-New", "Authorization", "Cookie", "Host"] {
+            trailers.ask(name, &Bytes::from_static(b"then"));
+        }
+        trailers.merge_into(&mut headers);
+        let all: Vec<_> = headers.iter().map(|(name, value)| (&name[..], &value[..])).collect();
+        assert_eq!(all, [(&b"X-Said"[..], &b"first"[..]), (b"X-New", b"then, then")]);
+    }
 }
