@@ -15,7 +15,7 @@ import time
 import traceback
 import types
 
-ERROR, WARN, NOTICE = 3, 4, 5
+ERROR, WARN, NOTICE, INFO = 3, 4, 5, 6
 
 # How long a trial of importing may take, in seconds: as long again, for the import itself, and it ends in time for the
 # pool, which gives its parent a minute.
