@@ -4,6 +4,7 @@
 mod applications;
 mod asgi;
 mod builds;
+mod carried;
 mod cgi;
 mod closed;
 mod cluster;
