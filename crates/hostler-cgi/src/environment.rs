@@ -299,7 +299,9 @@ impl Eq for Environment {}
 
 impl std::fmt::Debug for Environment {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_map().entries(self.iter().map(|(name, value)| (name.escape_ascii(), value.escape_ascii()))).finish()
+        f.debug_map()
+            .entries(self.iter().map(|(name, value)| (name.escape_ascii(), value.escape_ascii())))
+            .finish()
     }
 }
 

@@ -110,7 +110,7 @@ fn pass_fields(request: &Request, environment: &mut Environment) {
     for name in &request.server.conf.fcgid.pass_headers {
         let variable = http_variable(name.as_bytes(), true);
         if let Some((variable, value)) = variable.zip(request.target.headers_in.joined(name.as_bytes())) {
-            environment.set(variable, value.to_vec());
+            environment.set(variable, value);
         }
     }
 }

@@ -126,7 +126,7 @@ pub(crate) async fn serve(
     if worker.scheme == "uwsgi" {
         // As mod_proxy_uwsgi: applications log their users in themselves, whatever CGIPassAuth says.
         if let Some(login) = request.target.headers_in.find("Authorization") {
-            environment.set("HTTP_AUTHORIZATION", login.to_vec());
+            environment.set("HTTP_AUTHORIZATION", login);
         }
         if request.resource.filename.starts_with(b"proxy:") {
             // There is no folder in which it would stand.
