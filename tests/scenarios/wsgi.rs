@@ -15,6 +15,7 @@ macro_rules! needs_python {
     };
 }
 
+mod ahead;
 mod faults;
 mod remembered;
 

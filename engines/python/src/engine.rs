@@ -4,7 +4,7 @@ use crate::py::{self, Object, Outcome, PythonError};
 use crate::support::{Support, list, sentence};
 use crate::worker::{Server, Worker};
 use hostler_engine::{Engine, Side};
-use hostler_python_frames::Setup;
+use hostler_python_frames::{Setup, WarmUp};
 use hostler_wire::engine;
 use pyo3_ffi as ffi;
 use std::ffi::CStr;
@@ -120,11 +120,19 @@ fn preload(support: &Support, own: &Setup) -> Outcome<(bool, Option<Object>)> {
     let mode = py::number(own.preload as u64)?;
     let scripts = list(own.scripts.iter().map(|script| script.file.as_str()))?;
     let imports = list(own.imports.iter().map(String::as_str))?;
-    let done = support.call(c"preload", &[&mode, &scripts, &imports])?;
+    let requests: Vec<_> = own.warm_ups.iter().map(request).collect();
+    let requests = list(requests.iter().map(String::as_str))?;
+    let done = support.call(c"preload", &[&mode, &scripts, &imports, &requests])?;
     // SAFETY: an object.
     let done = unsafe { ffi::PyObject_IsTrue(done.as_ptr()) } == 1;
     let files = if done { Some(support.call(c"files", &[])?) } else { None };
     Ok((done, files))
+}
+
+/// What is to be answered ahead, in one text: none of its parts has a NUL.
+fn request(warm_up: &WarmUp) -> String {
+    let WarmUp { script, host, mount, rest } = warm_up;
+    [&script.file, &script.callable, host, mount, rest].map(String::as_str).join("\0")
 }
 
 /// As `Python 3.11.2 (/srv/venv/bin/python)`.

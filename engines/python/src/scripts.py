@@ -70,3 +70,67 @@ def application(file, callable_name):
     elif event_callbacks:
         return with_events(found, callable_name)
     return found
+
+
+# Requests that are answered before workers are forked (HostlerPythonPreload): what an application does with its first one is
+# done then, and all workers have it.
+
+# Pieces of such an answer that are taken: one that never ends would hold up all others.
+MOST_PIECES = 1000
+
+
+def warm_up(requests):
+    for request in requests:
+        file, *rest = request.split("\0")
+        try:
+            status = answer_ahead(file, *rest)
+        except BaseException as error:
+            say(WARN, f"'{file}' could not answer a request before workers are forked.")
+            tell(file, error)
+        else:
+            if status >= "4":
+                say(WARN, f"'{file}' answered {status} to the request before workers are forked.")
+
+
+def answer_ahead(file, callable_name, host, mount, rest):
+    """Has an application answer; gives its status."""
+    import urllib.parse
+    import wsgiref.util
+
+    path, _, query = rest.partition("?")
+    name, _, port = host.partition(":")
+    said = [""]
+
+    def start_response(status, headers, exc_info=None):
+        said[0] = status
+        return lambda piece: None
+
+    environ = {
+        "REQUEST_METHOD": "GET",
+        "SCRIPT_NAME": mount,
+        "PATH_INFO": urllib.parse.unquote_to_bytes(path).decode("latin-1"),
+        "QUERY_STRING": query,
+        "REQUEST_URI": mount + rest,
+        "SERVER_NAME": name,
+        "SERVER_PORT": port or "80",
+        "SERVER_PROTOCOL": "HTTP/1.1",
+        "SERVER_SOFTWARE": "Hostler",
+        "HTTP_HOST": host,
+        "REMOTE_ADDR": "127.0.0.1",
+        "wsgi.version": (1, 0),
+        "wsgi.url_scheme": "http",
+        "wsgi.input": io.BytesIO(),
+        "wsgi.errors": ErrorLog("<wsgi.errors>"),
+        "wsgi.multithread": False,
+        "wsgi.multiprocess": True,
+        "wsgi.run_once": False,
+        "wsgi.file_wrapper": wsgiref.util.FileWrapper,
+    }
+    answer = getattr(load(file), callable_name)(environ, start_response)
+    try:
+        for _ in itertools.islice(answer, MOST_PIECES):
+            pass
+    finally:
+        if hasattr(answer, "close"):
+            answer.close()
+    return said[0]

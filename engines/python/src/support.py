@@ -4,6 +4,7 @@ import atexit
 import gc
 import hashlib
 import io
+import itertools
 import os
 import signal
 import site
@@ -297,17 +298,32 @@ def load_all(files):
             pass
 
 
-def preload(mode, scripts, imports):
-    """Imports before workers are forked, if that can be."""
+def load_and_answer(files, requests):
+    """The same, and has the requests answered."""
+    load_all(files)
+    for request in requests:
+        try:
+            answer_ahead(*request.split("\0"))
+        except BaseException:
+            pass
+
+
+def preload(mode, scripts, imports, requests):
+    """Imports before workers are forked, if that can be, and has requests answered."""
     scripts = [file for file in scripts if os.path.isfile(file)]
     if mode == 2 or not (scripts or imports):
         return False
     if mode == 0:
-        why = why_not(lambda: load_all([*imports, *scripts]), TRIAL)
+        why = why_not(lambda: load_and_answer([*imports, *scripts], requests), TRIAL)
+        if why and requests:
+            say(NOTICE, "applications answer no request before workers are forked: " + why)
+            requests = []
+            why = why_not(lambda: load_all([*imports, *scripts]), TRIAL)
         if why:
             say(NOTICE, "applications are imported in each worker, not before workers are forked: " + why)
             return False
     import_all(scripts, imports)
+    warm_up(requests)
     gc.collect()
     gc.freeze()
     return True

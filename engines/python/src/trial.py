@@ -30,7 +30,7 @@ def _try(load, writer):
     quiet = os.open(os.devnull, os.O_WRONLY)
     os.dup2(quiet, 1)
     os.dup2(quiet, 2)
-    before = _sockets()
+    before = _sockets(), _open_files()
     try:
         load()
     except BaseException:
@@ -60,9 +60,12 @@ def _left_behind(before):
     threads = len(os.listdir("/proc/self/task"))
     if threads > 1:
         return f"it starts threads ({threads})"
-    opened = len(_sockets() - before)
+    opened = len(_sockets() - before[0])
     if opened:
         return f"it opens connections ({opened})"
+    kept = _open_files() - before[1]
+    if kept:
+        return f"it keeps files open that it reads and writes, as databases do ({', '.join(sorted(kept)[:3])})"
     started = len(_descendants(os.getpid()))
     return f"it starts processes ({started})" if started else ""
 
@@ -75,6 +78,22 @@ def _sockets():
         except OSError:
             continue
         if target.startswith("socket:"):
+            found.add(target)
+    return found
+
+
+def _open_files():
+    """Files that are read and written. Logs, which are only added to, can be shared."""
+    found = set()
+    for number in os.listdir("/proc/self/fd"):
+        try:
+            target = os.readlink("/proc/self/fd/" + number)
+            with open("/proc/self/fdinfo/" + number) as info:
+                flags = int(info.read().split("flags:")[1].split()[0], 8)
+        except (OSError, IndexError, ValueError):
+            continue
+        is_file = target.startswith("/") and not target.startswith(("/dev/", "/proc/", "/memfd:")) and not target.endswith(" (deleted)")
+        if is_file and flags & os.O_ACCMODE == os.O_RDWR and not flags & os.O_APPEND:
             found.add(target)
     return found
 

@@ -55,6 +55,30 @@ pub struct Script {
     pub callable: String,
 }
 
+impl Script {
+    fn encode(&self, e: &mut Encoder<'_>) {
+        e.bytes(self.file.as_bytes());
+        e.bytes(self.callable.as_bytes());
+    }
+
+    fn decode(d: &mut Decoder<'_>) -> Result<Self, Malformed> {
+        Ok(Self { file: d.string()?, callable: d.string()? })
+    }
+}
+
+/// A request that an application answers before workers are forked, so that they find done what it does with its first one.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct WarmUp {
+    /// Whose application it is.
+    pub script: Script,
+    /// The name that the client has asked for.
+    pub host: String,
+    /// Where the application is: a URL's path, without a slash at its end.
+    pub mount: String,
+    /// The rest of the path, with a query perhaps, as it is sent.
+    pub rest: String,
+}
+
 /// What a pool's parent is started with.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Setup {
@@ -74,6 +98,8 @@ pub struct Setup {
     pub preload: Preload,
     /// Applications that can be imported ahead of requests.
     pub scripts: Vec<Script>,
+    /// `HostlerPythonPreload`'s requests.
+    pub warm_ups: Vec<WarmUp>,
     /// `WSGIImportScript`: files that are run ahead of requests.
     pub imports: Vec<String>,
     /// Programs can't take signals over (`WSGIRestrictSignal`).
@@ -98,9 +124,12 @@ impl Setup {
         e.u32(self.umask.unwrap_or(u32::MAX));
         e.optional_text(self.display_name.as_deref());
         e.u8(self.preload as u8);
-        e.list(&self.scripts, |e, script| {
-            e.bytes(script.file.as_bytes());
-            e.bytes(script.callable.as_bytes());
+        e.list(&self.scripts, |e, script| script.encode(e));
+        e.list(&self.warm_ups, |e, warm_up| {
+            warm_up.script.encode(e);
+            for text in [&warm_up.host, &warm_up.mount, &warm_up.rest] {
+                e.bytes(text.as_bytes());
+            }
         });
         e.texts(&self.imports);
         for flag in
@@ -125,7 +154,11 @@ impl Setup {
             umask: Some(d.u32()?).filter(|mask| *mask != u32::MAX),
             display_name: d.optional_text()?.map(str::to_owned),
             preload: Preload::of(d.u8()?)?,
-            scripts: d.list(8, |d| Ok(Script { file: d.string()?, callable: d.string()? }))?,
+            scripts: d.list(8, Script::decode)?,
+            warm_ups: d.list(20, |d| {
+                let script = Script::decode(d)?;
+                Ok(WarmUp { script, host: d.string()?, mount: d.string()?, rest: d.string()? })
+            })?,
             imports: d.texts()?,
             restrict_signal: d.bool()?,
             restrict_stdout: d.bool()?,
@@ -204,6 +237,7 @@ mod tests {
             umask: Some(0o27),
             preload: Preload::Off,
             scripts: vec![Script { file: "/srv/a.wsgi".into(), callable: "application".into() }],
+            warm_ups: vec![WarmUp { host: "www.example".into(), rest: "/?a".into(), ..WarmUp::default() }],
             restrict_signal: true,
             ..Setup::default()
         };

@@ -231,11 +231,12 @@ static DIRECTIVES: &[Directive] = &[
     ),
     Directive::new(
         "HostlerPythonPreload",
-        Arity::Take1,
-        "auto|on|off",
+        Arity::Take12,
+        "auto|on|off [URL path]",
         "Whether applications that WSGIScriptAlias or ASGIApp names are imported once, before workers are forked, and their \
          memory is shared; auto: unless a trial shows that they start threads or open connections, and of ASGIApp where \
-         there is more than one worker (default auto)",
+         there is more than one worker (default auto). The application of WSGIScriptAlias to which the path belongs answers a \
+         GET for it then, too, so that workers find done what it does with its first request",
         |command, args| {
             let preload = match args.first().to_ascii_lowercase().as_str() {
                 "auto" => Preload::Auto,
@@ -243,7 +244,15 @@ static DIRECTIVES: &[Directive] = &[
                 "off" => Preload::Off,
                 other => return Err(format!("\"{other}\" is none of auto, on, off")),
             };
-            command.server.part_mut(&SERVER).preload = Some(preload);
+            let warm_up = args.word(1).map(Box::<str>::from);
+            if warm_up.is_some() && preload == Preload::Off {
+                return Err("with off nothing is imported ahead, and nothing can be asked for".to_owned());
+            }
+            if let Some(path) = warm_up.as_deref().filter(|path| !path.starts_with('/')) {
+                return Err(format!("\"{path}\" is no URL's path: it begins with a slash"));
+            }
+            let part = command.server.part_mut(&SERVER);
+            (part.preload, part.warm_up) = (Some(preload), warm_up);
             Ok(())
         },
     ),

@@ -232,6 +232,8 @@ pub struct Server {
     pub interpreter: Option<Box<str>>,
     /// `HostlerPythonPreload`
     pub preload: Option<hostler_python_frames::Preload>,
+    /// The URL that is asked for then: a path, with a query perhaps.
+    pub warm_up: Option<Box<str>>,
     /// `WSGIRestrictSignal`
     pub restrict_signal: Option<bool>,
     /// `WSGIRestrictStdout`
@@ -259,6 +261,8 @@ impl Merge for Server {
             python_path: over(&self.python_path, &other.python_path),
             interpreter: over(&self.interpreter, &other.interpreter),
             preload: other.preload.or(self.preload),
+            // It stands in the same line.
+            warm_up: if other.preload.is_some() { other.warm_up.clone() } else { self.warm_up.clone() },
             restrict_signal: other.restrict_signal.or(self.restrict_signal),
             restrict_stdout: other.restrict_stdout.or(self.restrict_stdout),
             restrict_stdin: other.restrict_stdin.or(self.restrict_stdin),

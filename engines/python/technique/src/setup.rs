@@ -1,7 +1,7 @@
 //! What a pool's parent process is told before it forks workers, by its group, and which interpreter it is.
 
 use crate::groups::{self, Group, plain};
-use crate::parts::{CALLABLE, Daemon, HANDLE_REQUEST, Matcher, SERVER};
+use crate::parts::{Alias, CALLABLE, Daemon, HANDLE_REQUEST, Matcher, SERVER};
 use crate::{DIR, Where};
 use hostler_config::pools;
 use hostler_config::technique::{Sizes, Variables};
@@ -17,6 +17,7 @@ pub(crate) fn differs(main: &Server, server: &Server) -> bool {
         || main.python_path != own.python_path
         || main.interpreter != own.interpreter
         || main.preload != own.preload
+        || main.warm_up != own.warm_up
 }
 
 /// The first virtual host of a pool, and the process group, if there is a named one.
@@ -46,6 +47,7 @@ pub(crate) fn of_group(config: &Config, servers: &[u32], group: &str, setup: &mu
         display_name: daemon.and_then(display_name),
         preload: own.preload.unwrap_or_default(),
         scripts: scripts(config, servers, &group),
+        warm_ups: warm_ups(config, servers, &group),
         imports: imports(config, servers, &group),
         restrict_signal: own.restrict_signal.unwrap_or(true),
         restrict_stdout: own.restrict_stdout.unwrap_or(false),
@@ -65,22 +67,28 @@ fn display_name(daemon: &Daemon) -> Option<String> {
     Some(if name == GROUP { format!("(wsgi:{})", daemon.name) } else { name.to_owned() })
 }
 
-/// The scripts of the group that aliases name: one script, not a folder of them (which has no extension).
+/// The script that an alias names, if it is of the group, and one script, not a folder of them (which has no extension).
+fn script_of(config: &Config, server: &Server, alias: &Alias, group: &Group) -> Option<frames::Script> {
+    let Matcher::Prefix(prefix) = &alias.matcher else { return None };
+    if !alias.target.rsplit('/').next().is_some_and(|name| name.contains('.')) {
+        return None;
+    }
+    let name = server_name(config, server);
+    let script = prefix.trim_end_matches('/');
+    let facts = groups::Facts { server: &name, host: &name, script, variable: &|_| None };
+    let dir = lookup(server, prefix, &alias.target);
+    let is_its = Group::of(&dir, Some(&alias.own), facts).is_ok_and(|of_alias| of_alias == *group);
+    let callable = callable(&alias.own, dir.callable.as_deref());
+    is_its.then(|| frames::Script { file: alias.target.to_string(), callable })
+}
+
+/// The scripts of the group that aliases or handlers name.
 fn scripts(config: &Config, servers: &[u32], group: &Group) -> Vec<frames::Script> {
     let mut all = Vec::new();
     for server in servers.iter().filter_map(|id| config.servers.get(*id as usize)) {
         for alias in &server.conf.part(&SERVER).aliases {
-            let Matcher::Prefix(prefix) = &alias.matcher else { continue };
-            if !alias.target.rsplit('/').next().is_some_and(|name| name.contains('.')) {
-                continue;
-            }
-            let name = server_name(config, server);
-            let script = prefix.trim_end_matches('/');
-            let facts = groups::Facts { server: &name, host: &name, script, variable: &|_| None };
-            let dir = lookup(server, prefix, &alias.target);
-            if Group::of(&dir, Some(&alias.own), facts).is_ok_and(|of_alias| of_alias == *group) {
-                let callable = callable(&alias.own, dir.callable.as_deref());
-                add(&mut all, &alias.target, callable);
+            if let Some(script) = script_of(config, server, alias, group) {
+                add(&mut all, script);
             }
         }
         let dir = server.defaults.part(&DIR);
@@ -88,15 +96,40 @@ fn scripts(config: &Config, servers: &[u32], group: &Group) -> Vec<frames::Scrip
             let name = server_name(config, server);
             let facts = groups::Facts { server: &name, host: &name, script: "", variable: &|_| None };
             if Group::of(dir, Some(&script.own), facts).is_ok_and(|of_script| of_script == *group) {
-                add(&mut all, &script.script, HANDLE_REQUEST.to_owned());
+                let callable = HANDLE_REQUEST.to_owned();
+                add(&mut all, frames::Script { file: script.script.to_string(), callable });
             }
         }
     }
     all
 }
 
-fn add(all: &mut Vec<frames::Script>, file: &str, callable: String) {
-    let script = frames::Script { file: file.to_owned(), callable };
+/// The requests that are answered ahead: each virtual host's, if the alias that it would come by is of the group.
+fn warm_ups(config: &Config, servers: &[u32], group: &Group) -> Vec<frames::WarmUp> {
+    let mut all = Vec::new();
+    for server in servers.iter().filter_map(|id| config.servers.get(*id as usize)) {
+        let own = server.conf.part(&SERVER);
+        let Some(url) = own.warm_up.as_deref() else { continue };
+        let (path, query) = url.split_at(url.find('?').unwrap_or(url.len()));
+        // What a regular expression can't decide is nobody's.
+        let Ok(Some((at, _))) = own.aliased(path.as_bytes()) else { continue };
+        let alias = &own.aliases[at];
+        let (Some(script), Matcher::Prefix(prefix)) =
+            (script_of(config, server, alias, group), &alias.matcher)
+        else {
+            continue;
+        };
+        let mount = prefix.trim_end_matches('/').to_owned();
+        let rest = format!("{}{query}", path.strip_prefix(&mount).unwrap_or(path));
+        let warm_up = frames::WarmUp { script, host: server_name(config, server), mount, rest };
+        if !all.contains(&warm_up) {
+            all.push(warm_up);
+        }
+    }
+    all
+}
+
+fn add(all: &mut Vec<frames::Script>, script: frames::Script) {
     if !all.contains(&script) {
         all.push(script);
     }
