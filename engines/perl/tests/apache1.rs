@@ -263,7 +263,7 @@ fn escapes_dates_addresses_and_files() {
              parsedate('Thu, 01 Jan 1970 00:01:00 GMT'), $u->path, $v->port, $v->user, $v->unparse, -s $path, <$file>, \
              validate_password('secret', '$apr1$abcdefgh$' . 'x') ? 1 : 0); 0"
         ),
-        "&lt;a&amp;&quot;|a%20b%3f|a b!|Thu, 01 Jan 1970 00:00:00 GMT|60|/perl/file.txt|81|me|http://me:pw@host:81/p?q#f|1|0123456789|0"
+        "&lt;a&amp;&quot;|a%20b%3f|a b!|Thu, 01 Jan 1970 00:00:00 GMT|60|/perl/file.txt|81|me|http://me@host:81/p?q#f|1|0123456789|0"
     );
 }
 
