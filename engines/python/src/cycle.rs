@@ -11,7 +11,7 @@ mod hear;
 mod names;
 mod step;
 
-use crate::module::{Definition, Immutable, argument, given, method, needed};
+use crate::module::{Definition, Immutable, argument, function, given, method, needed};
 use crate::py::{self, Object, Outcome, PythonError};
 use names::Names;
 use pyo3_ffi as ffi;
@@ -112,13 +112,6 @@ static RECEIVE: Immutable<ffi::PyMethodDef> = Immutable(one(c"receive", step::re
 static SEND: Immutable<ffi::PyMethodDef> = Immutable(one(c"send", step::send, ffi::METH_O));
 static DATA_RECEIVED: Immutable<ffi::PyMethodDef> =
     Immutable(one(c"data_received", hear::data_received, ffi::METH_O));
-
-/// A function of an object's own.
-fn function(definition: &'static Immutable<ffi::PyMethodDef>, own: &Object) -> Outcome {
-    let definition = (&raw const definition.0).cast_mut();
-    // SAFETY: the definition lives for ever, and is not written to; the function takes a share in the object.
-    unsafe { Object::owned(ffi::PyCFunction_NewEx(definition, own.as_ptr(), null_mut())) }
-}
 
 unsafe extern "C" fn bind(_: *mut ffi::PyObject, arguments: *mut ffi::PyObject) -> *mut ffi::PyObject {
     given((|| {

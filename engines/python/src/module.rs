@@ -90,10 +90,11 @@ pub(crate) fn start_response_of(serial: &Object) -> Outcome {
     function(&START_RESPONSE, serial)
 }
 
-fn function(definition: &'static Immutable<ffi::PyMethodDef>, serial: &Object) -> Outcome {
+/// A function that holds an object of its own.
+pub(crate) fn function(definition: &'static Immutable<ffi::PyMethodDef>, own: &Object) -> Outcome {
     let definition = (&raw const definition.0).cast_mut();
-    // SAFETY: the definition lives for ever, and is not written to; the function takes a share in the number.
-    unsafe { Object::owned(ffi::PyCFunction_NewEx(definition, serial.as_ptr(), null_mut())) }
+    // SAFETY: the definition lives for ever, and is not written to; the function takes a share in the object.
+    unsafe { Object::owned(ffi::PyCFunction_NewEx(definition, own.as_ptr(), null_mut())) }
 }
 
 /// What a function gives back: an object, or null for an exception.

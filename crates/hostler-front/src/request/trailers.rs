@@ -7,7 +7,8 @@ use bytes::Bytes;
 use hostler_config::Server;
 use std::cell::RefCell;
 
-/// Those of a request and of its answer, as far as they have come.
+/// Those of a request and of its answer, as far as they have come. Several of a name are one list (RFC 9110 §5.3), which is made where
+/// somebody asks for it: to join each with those before it would take the longer, the more there are.
 #[derive(Debug, Default)]
 pub(crate) struct Trailers {
     asked: RefCell<Table>,
@@ -15,24 +16,24 @@ pub(crate) struct Trailers {
 }
 
 impl Trailers {
-    /// A field behind the request's body. Several of a name are one list (RFC 9110 §5.3).
+    /// A field behind the request's body.
     pub(crate) fn ask(&self, name: impl Into<Bytes>, value: &Bytes) {
-        self.asked.borrow_mut().merge(name, value);
+        self.asked.borrow_mut().add(name, value.clone());
     }
 
     /// One behind the answer's body.
     pub(crate) fn answer(&self, name: &Bytes, value: &Bytes) {
-        self.answered.borrow_mut().merge(name.clone(), value);
+        self.answered.borrow_mut().add(name.clone(), value.clone());
     }
 
     /// `%{name}^ti`
     pub(crate) fn asked(&self, name: &[u8]) -> Option<Vec<u8>> {
-        self.asked.borrow().find(name).map(|value| value.to_vec())
+        self.asked.borrow().joined(name).map(|value| value.to_vec())
     }
 
     /// `%{name}^to`
     pub(crate) fn answered(&self, name: &[u8]) -> Option<Vec<u8>> {
-        self.answered.borrow().find(name).map(|value| value.to_vec())
+        self.answered.borrow().joined(name).map(|value| value.to_vec())
     }
 
     /// One of the request's where `MergeTrailers` is on.
@@ -49,9 +50,13 @@ impl Trailers {
     }
 
     fn merge_into(&self, headers: &mut Table) {
-        for (name, value) in self.asked.borrow().iter() {
-            if may_follow(name) && !headers.contains(name) {
-                headers.add(name.clone(), value.clone());
+        let asked = self.asked.borrow();
+        for (name, _) in asked.iter() {
+            if may_follow(name)
+                && !headers.contains(name)
+                && let Some(value) = asked.joined(name)
+            {
+                headers.add(name.clone(), value);
             }
         }
     }
