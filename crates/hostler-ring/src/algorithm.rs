@@ -13,7 +13,7 @@ pub(crate) use front::{Front, announce};
 use hostler_sys::shared::WaitResult;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
-pub(crate) use worker::{PendingWakes, Talk, take};
+pub(crate) use worker::{PendingWakes, Talk, offered, says_asleep, take, take_from};
 
 /// A family of atomics: the processor's, or a model checker's.
 pub(crate) trait Atomics {

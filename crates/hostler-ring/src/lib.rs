@@ -8,6 +8,7 @@
 //! - [`front`]: the side that never blocks and believes nothing. All that the worker can write is loaded once,
 //!   checked against bounds, and used from the copy; what the front wrote itself it never reads back.
 //! - [`worker`]: the side that sleeps. It trusts the front.
+//! - [`polled`]: the same side in an event loop, which has one channel beside each of its connections.
 //! - `algorithm`: both sides over an abstract memory, so that a model checker can drive them.
 //! - `mapped`: that memory for real.
 
@@ -17,6 +18,7 @@ pub mod front;
 mod hostile;
 mod layout;
 mod mapped;
+pub mod polled;
 pub mod worker;
 
 pub use layout::CHANNELS;

@@ -28,13 +28,23 @@ atomic!(AtomicU64, u64);
 #[derive(Debug)]
 pub(crate) struct WorkerMemory {
     mapping: Mapping,
-    wakers: Vec<OwnedFd>,
+    wakers: Arc<Vec<OwnedFd>>,
+    sleeper: Sleeper,
+}
+
+/// Where the worker sleeps.
+#[derive(Debug)]
+enum Sleeper {
+    /// On the word that says so.
+    Futex,
+    /// In an event loop, which whoever uses the memory wakes by ways of its own: whether that is to be done.
+    EventLoop(AtomicBool),
 }
 
 impl WorkerMemory {
     /// Maps what the front has created.
-    pub(crate) fn attach(memory: &OwnedFd, wakers: Vec<OwnedFd>) -> io::Result<Self> {
-        let mapped = Self { mapping: Mapping::attach(memory, LENGTH)?, wakers };
+    pub(crate) fn attach(memory: &OwnedFd, wakers: Arc<Vec<OwnedFd>>) -> io::Result<Self> {
+        let mapped = Self { mapping: Mapping::attach(memory, LENGTH)?, wakers, sleeper: Sleeper::Futex };
         if mapped.control().layout.0.load(Ordering::Relaxed) != NUMBER {
             return Err(io::Error::new(io::ErrorKind::InvalidData, "shared memory of another version"));
         }
@@ -86,7 +96,10 @@ impl Medium for WorkerMemory {
     }
 
     fn wake_worker(&self) {
-        shared::wake(&self.control().worker_sleeps.0);
+        match &self.sleeper {
+            Sleeper::Futex => shared::wake(&self.control().worker_sleeps.0),
+            Sleeper::EventLoop(called) => called.store(true, Ordering::Relaxed),
+        }
     }
 
     fn wake_front(&self, waker: u32) {
@@ -111,8 +124,21 @@ impl Memory {
     /// # Errors
     /// The kernel's (ENOMEM, EMFILE).
     pub fn create() -> io::Result<(Arc<Self>, OwnedFd)> {
+        Self::create_for(Sleeper::Futex)
+    }
+
+    /// As [`create`](Self::create), for a worker that waits in an event loop ([`crate::polled`]): whoever has done something in a
+    /// channel asks [`is_called`](Self::is_called), and wakes the loop by other means if so.
+    ///
+    /// # Errors
+    /// As those of `create`.
+    pub fn create_polled() -> io::Result<(Arc<Self>, OwnedFd)> {
+        Self::create_for(Sleeper::EventLoop(AtomicBool::new(false)))
+    }
+
+    fn create_for(sleeper: Sleeper) -> io::Result<(Arc<Self>, OwnedFd)> {
         let (mapping, fd) = Mapping::create("hostler-worker", LENGTH)?;
-        let mapped = WorkerMemory { mapping, wakers: Vec::new() };
+        let mapped = WorkerMemory { mapping, wakers: Arc::default(), sleeper };
         mapped.control().layout.0.store(NUMBER, Ordering::Relaxed);
         let memory = Self { mapped, sequence: AtomicU32::new(0), owned: Default::default() };
         Ok((Arc::new(memory), fd))
@@ -156,6 +182,17 @@ impl Memory {
     /// Wakes the worker if it sleeps until a request is offered.
     pub fn announce(&self) {
         announce(&self.mapped);
+    }
+
+    /// Whether the worker's event loop is to be woken since this was last asked.
+    #[must_use]
+    pub fn is_called(&self) -> bool {
+        match &self.mapped.sleeper {
+            Sleeper::Futex => false,
+            Sleeper::EventLoop(called) => {
+                called.load(Ordering::Relaxed) && called.swap(false, Ordering::Relaxed)
+            }
+        }
     }
 
     /// Makes this the next epoch.

@@ -30,7 +30,7 @@ impl Worker {
     /// `InvalidData` for anything but such memory; the kernel's.
     pub fn attach(memory: OwnedFd, wakers: Vec<OwnedFd>) -> io::Result<Self> {
         // The mapping stays when the descriptor is closed.
-        let mapped = WorkerMemory::attach(&memory, wakers)?;
+        let mapped = WorkerMemory::attach(&memory, Arc::new(wakers))?;
         drop(memory);
         Ok(Self { mapped: Arc::new(mapped), owed: PendingWakes::default(), since: None })
     }

@@ -74,6 +74,8 @@ struct Model<B = Watched> {
     bytes: [B; BYTES],
     futex: (Mutex<()>, Condvar),
     bell: (Mutex<bool>, Condvar),
+    /// What wakes a worker in its event loop.
+    call: (Mutex<bool>, Condvar),
 }
 
 // SAFETY: loom runs one thread at a time and fails when two could reach a cell at once.
@@ -87,12 +89,26 @@ impl<B: Byte> Model<B> {
 
     /// The front's thread in its poller: until its eventfd was written.
     fn park(&self) {
-        let mut rung = self.bell.0.lock().unwrap();
-        while !*rung {
-            rung = self.bell.1.wait(rung).unwrap();
-        }
-        *rung = false;
+        wait_for(&self.bell);
     }
+
+    /// A worker in its event loop: until the front has called it.
+    fn park_worker(&self) {
+        wait_for(&self.call);
+    }
+}
+
+fn wait_for((rung, heard): &(Mutex<bool>, Condvar)) {
+    let mut rung = rung.lock().unwrap();
+    while !*rung {
+        rung = heard.wait(rung).unwrap();
+    }
+    *rung = false;
+}
+
+fn ring((rung, heard): &(Mutex<bool>, Condvar)) {
+    *rung.lock().unwrap() = true;
+    heard.notify_all();
 }
 
 impl<B: Byte> Medium for Model<B> {
@@ -139,12 +155,12 @@ impl<B: Byte> Medium for Model<B> {
     fn wake_worker(&self) {
         drop(self.futex.0.lock().unwrap());
         self.futex.1.notify_all();
+        ring(&self.call);
     }
 
     fn wake_front(&self, waker: u32) {
         assert_eq!(waker, 7);
-        *self.bell.0.lock().unwrap() = true;
-        self.bell.1.notify_all();
+        ring(&self.bell);
     }
 }
 

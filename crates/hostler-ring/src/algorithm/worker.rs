@@ -67,13 +67,11 @@ pub(crate) fn take<M: Medium>(
 ) -> Result<Talk, WaitResult> {
     let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
     loop {
-        if let Some((channel, epoch)) = oldest(memory) {
-            let state = &memory.control().channels[channel].front.0.state;
-            // The front may have taken it back, or replaced it, since.
-            if state.exchange(stamp(epoch, OFFERED), stamp(epoch, TAKEN)) {
-                return Ok(Talk { channel, epoch, to_tail: 0, from_head: 0, published: 0, from_tail: 0 });
+        if let Some((channel, _)) = oldest(memory) {
+            match take_from(memory, channel) {
+                Some(talk) => return Ok(talk),
+                None => continue,
             }
-            continue;
         }
         owed.settle(memory);
         let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
@@ -91,15 +89,41 @@ pub(crate) fn take<M: Medium>(
 fn oldest<M: Medium>(memory: &M) -> Option<(usize, u32)> {
     let mut found: Option<(usize, u32)> = None;
     for channel in 0..M::CHANNELS {
-        let state = memory.control().channels[channel].front.0.state.load(Acquire);
-        let (epoch, state) = unstamp(state);
+        let Some(epoch) = offered(memory, channel) else { continue };
         // Epochs wrap around; those that can be compared here are close to each other.
         let older = |than: u32| (epoch.wrapping_sub(than) as i32) < 0;
-        if state == OFFERED && found.is_none_or(|(_, than)| older(than)) {
+        if found.is_none_or(|(_, than)| older(than)) {
             found = Some((channel, epoch));
         }
     }
     found
+}
+
+/// The epoch of the request that is offered in a channel.
+pub(crate) fn offered<M: Medium>(memory: &M, channel: usize) -> Option<u32> {
+    let (epoch, state) = unstamp(memory.control().channels[channel].front.0.state.load(Acquire));
+    (state == OFFERED).then_some(epoch)
+}
+
+/// Takes the request that is offered in a channel, if there is one.
+pub(crate) fn take_from<M: Medium>(memory: &M, channel: usize) -> Option<Talk> {
+    let epoch = offered(memory, channel)?;
+    let state = &memory.control().channels[channel].front.0.state;
+    // The front may have taken it back, or replaced it, since.
+    let is_taken = state.exchange(stamp(epoch, OFFERED), stamp(epoch, TAKEN));
+    is_taken.then(|| Talk::new(channel, epoch))
+}
+
+/// Says that the worker sleeps, for these reasons. False: it is `ready`, and need not.
+pub(crate) fn says_asleep<M: Medium>(memory: &M, reasons: u32, ready: impl FnOnce() -> bool) -> bool {
+    let sleeps = &memory.control().worker_sleeps.0;
+    sleeps.swap(reasons, Relaxed);
+    M::Atomics::fence();
+    let is_ready = ready();
+    if is_ready {
+        sleeps.swap(0, Relaxed);
+    }
+    !is_ready
 }
 
 /// Returns as soon as `ready`, or when the wait has ended otherwise. The front wakes a sleeper only for its reason.
@@ -115,15 +139,19 @@ fn wait<M: Medium>(
         }
         std::hint::spin_loop();
     }
-    let sleeps = &memory.control().worker_sleeps.0;
-    sleeps.swap(reason, Relaxed);
-    M::Atomics::fence();
-    let waited = if ready() { WaitResult::Woken } else { memory.sleep(reason, timeout) };
-    sleeps.swap(0, Relaxed);
+    if !says_asleep(memory, reason, ready) {
+        return WaitResult::Woken;
+    }
+    let waited = memory.sleep(reason, timeout);
+    memory.control().worker_sleeps.0.swap(0, Relaxed);
     waited
 }
 
 impl Talk {
+    const fn new(channel: usize, epoch: u32) -> Self {
+        Self { channel, epoch, to_tail: 0, from_head: 0, published: 0, from_tail: 0 }
+    }
+
     fn words<'a, M: Medium>(&self, memory: &'a M) -> &'a Words<M::Atomics> {
         &memory.control().channels[self.channel]
     }
@@ -144,20 +172,28 @@ impl Talk {
     }
 
     /// Bytes that can be read.
-    fn available<M: Medium>(&self, memory: &M) -> u32 {
+    pub(crate) fn available<M: Medium>(&self, memory: &M) -> u32 {
         let head = self.words(memory).front.0.to_head.load(Acquire);
         let available = position(head, self.epoch).wrapping_sub(self.to_tail);
         if available > M::capacity(Stream::ToWorker) { 0 } else { available }
     }
 
+    /// Reads what is there; `None`: nothing. 0: abandoned.
+    pub(crate) fn read_now<M: Medium>(&mut self, memory: &M, into: &mut [u8]) -> Option<usize> {
+        let count = self.available(memory).min(u32::try_from(into.len()).unwrap_or(u32::MAX)) as usize;
+        if count == 0 {
+            return None;
+        }
+        self.copy(memory, &mut into[..count]);
+        // What another request has overwritten meanwhile is not ours.
+        Some(if self.is_replaced(memory) { 0 } else { count })
+    }
+
     /// Reads what is there, at least a byte; 0: abandoned (or no room in `into`).
     pub(crate) fn read<M: Medium>(&mut self, memory: &M, into: &mut [u8]) -> Result<usize, WaitResult> {
         loop {
-            let count = self.available(memory).min(u32::try_from(into.len()).unwrap_or(u32::MAX));
-            if count > 0 {
-                self.copy(memory, &mut into[..count as usize]);
-                // What another request has overwritten meanwhile is not ours.
-                return Ok(if self.is_replaced(memory) { 0 } else { count as usize });
+            if let Some(count) = self.read_now(memory, into) {
+                return Ok(count);
             }
             if into.is_empty() || self.is_abandoned(memory) {
                 return Ok(0);
@@ -184,28 +220,36 @@ impl Talk {
     }
 
     /// Bytes that can be written.
-    fn room<M: Medium>(&self, memory: &M) -> u32 {
+    pub(crate) fn room<M: Medium>(&self, memory: &M) -> u32 {
         let tail = position(self.words(memory).front.0.from_tail.load(Acquire), self.epoch);
         let used = self.from_head.wrapping_sub(tail);
         M::capacity(Stream::FromWorker).saturating_sub(used)
     }
 
+    /// Writes what there is room for: how many bytes.
+    pub(crate) fn write_now<M: Medium>(&mut self, memory: &M, bytes: &[u8]) -> usize {
+        let capacity = M::capacity(Stream::FromWorker);
+        let mut room = capacity - self.from_head.wrapping_sub(self.from_tail);
+        if room == 0 {
+            room = self.room(memory);
+            self.from_tail = self.from_head.wrapping_sub(capacity - room);
+        }
+        let count = bytes.len().min(room as usize);
+        if count > 0 {
+            put(memory, self.channel, Stream::FromWorker, self.from_head, &bytes[..count]);
+            self.from_head = self.from_head.wrapping_add(count as u32);
+            if self.from_head.wrapping_sub(self.published) >= PUBLISH_AT.min(capacity) {
+                self.publish(memory);
+            }
+        }
+        count
+    }
+
     /// Writes at least a byte (of a `bytes` that isn't empty), waiting for room. 0: abandoned.
     pub(crate) fn write<M: Medium>(&mut self, memory: &M, bytes: &[u8]) -> Result<usize, WaitResult> {
         loop {
-            let capacity = M::capacity(Stream::FromWorker);
-            let mut room = capacity - self.from_head.wrapping_sub(self.from_tail);
-            if room == 0 {
-                room = self.room(memory);
-                self.from_tail = self.from_head.wrapping_sub(capacity - room);
-            }
-            let count = bytes.len().min(room as usize);
+            let count = self.write_now(memory, bytes);
             if count > 0 {
-                put(memory, self.channel, Stream::FromWorker, self.from_head, &bytes[..count]);
-                self.from_head = self.from_head.wrapping_add(count as u32);
-                if self.from_head.wrapping_sub(self.published) >= PUBLISH_AT.min(capacity) {
-                    self.publish(memory);
-                }
                 return Ok(count);
             }
             if bytes.is_empty() || self.is_abandoned(memory) {

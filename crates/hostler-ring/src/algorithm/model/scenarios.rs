@@ -1,7 +1,8 @@
 //! What can go wrong between two processes, as small as it can go wrong.
 
 use super::{Byte, Model, Torn, Watched, explore};
-use crate::algorithm::{Front, PendingWakes, Talk, announce, take};
+use crate::algorithm::{Front, PendingWakes, Talk, announce, offered, says_asleep, take, take_from};
+use crate::layout::{AWAITS_INPUT, AWAITS_OUTLET, AWAITS_REQUEST};
 use loom::sync::atomic::Ordering;
 
 fn next<B: Byte>(memory: &Model<B>) -> Talk {
@@ -291,6 +292,74 @@ fn a_channel_that_is_used_again_while_a_bell_is_owed_for_it_loses_none() {
             offer(&mut fronts[first], memory, 3, 7, b"z");
             await_one(&mut fronts, memory);
             await_one(&mut fronts, memory);
+        },
+    );
+}
+
+/// A worker in its event loop, until it has read so many bytes, which it has answered with.
+fn echo_polled(memory: &Model, mut count: usize) {
+    let (mut talk, mut pending) = (None::<Talk>, Vec::new());
+    loop {
+        if let Some(taken) = take_from(memory, 0) {
+            talk = Some(taken);
+        }
+        let mut byte = [0];
+        while talk.as_mut().and_then(|talk| talk.read_now(memory, &mut byte)) == Some(1) {
+            pending.push(byte[0]);
+            count -= 1;
+        }
+        if let Some(talk) = &mut talk {
+            pending.drain(..talk.write_now(memory, &pending));
+            talk.publish(memory);
+            if count == 0 && pending.is_empty() {
+                talk.finish(memory);
+                return;
+            }
+        }
+        let is_ready = || {
+            offered(memory, 0).is_some()
+                || talk.as_ref().is_some_and(|talk| {
+                    talk.available(memory) > 0 || !pending.is_empty() && talk.room(memory) > 0
+                })
+        };
+        if says_asleep(memory, AWAITS_REQUEST | AWAITS_INPUT | AWAITS_OUTLET, is_ready) {
+            memory.park_worker();
+        }
+    }
+}
+
+#[test]
+fn a_worker_in_an_event_loop_is_called_for_each_request() {
+    explore::<Watched>(
+        3,
+        |memory| echo_polled(memory, 2),
+        |memory| {
+            let mut front = Front::new(0);
+            for (epoch, question) in [(1, b"x"), (2, b"y")] {
+                offer(&mut front, memory, epoch, 7, question);
+                assert_eq!(await_bytes(&mut front, memory, 1), question);
+            }
+        },
+    );
+}
+
+#[test]
+fn a_worker_in_an_event_loop_is_called_for_more_to_read_and_for_room() {
+    explore::<Watched>(
+        2,
+        |memory| echo_polled(memory, 4),
+        |memory| {
+            let mut front = Front::new(0);
+            let mut taken = offer(&mut front, memory, 1, 7, b"abcd");
+            let mut bytes = Vec::new();
+            while bytes.len() < 4 {
+                taken += front.write(memory, &b"abcd"[taken..]);
+                front.want_room(taken < 4);
+                if front.read(memory, &mut bytes, 4).ok().unwrap() == 0 && front.sleep(memory) {
+                    memory.park();
+                }
+            }
+            assert_eq!(bytes, b"abcd");
         },
     );
 }
