@@ -7,12 +7,13 @@
 //! **Runs as** the site's user, inside an engine. A child that a program forks shares the memory: it must not go on with what it
 //! finds there, nor drop it ([`std::mem::forget`]).
 
-use crate::algorithm::{Talk, offered, says_asleep, take_from};
+use crate::algorithm::{Medium as _, Talk, offered, says_asleep, take_from};
 use crate::layout::{AWAITS_INPUT, AWAITS_OUTLET, AWAITS_REQUEST};
 use crate::mapped::WorkerMemory;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 
 /// The channel.
 const CHANNEL: usize = 0;
@@ -59,6 +60,12 @@ impl PolledWorker {
         if let Some(mut talk) = self.talk.take() {
             talk.finish(&self.mapped);
         }
+    }
+
+    /// Whether the worker says that it sleeps, and has not been called since.
+    #[must_use]
+    pub fn is_asleep(&self) -> bool {
+        self.mapped.control().worker_sleeps.0.load(Relaxed) != 0
     }
 
     /// Says that the worker waits for requests; if it `reads`, for more of the one that it has begun; and if it wants that, for

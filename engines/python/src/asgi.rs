@@ -13,12 +13,12 @@ use std::process::ExitCode;
 /// The modules, those first that others need.
 const MODULES: [(&str, &str); 13] = [
     ("said", include_str!("asgi/said.py")),
-    ("forks", include_str!("asgi/forks.py")),
     ("wire", include_str!("asgi/wire.py")),
     ("codec", include_str!("asgi/codec.py")),
     ("http", include_str!("asgi/http.py")),
     ("websocket", include_str!("asgi/websocket.py")),
     ("connection", include_str!("asgi/connection.py")),
+    ("forks", include_str!("asgi/forks.py")),
     ("program", include_str!("asgi/program.py")),
     ("lifespan", include_str!("asgi/lifespan.py")),
     ("threads", include_str!("asgi/threads.py")),

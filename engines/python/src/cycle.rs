@@ -8,6 +8,8 @@
 mod answer;
 mod head;
 mod hear;
+mod link;
+mod links;
 mod names;
 mod step;
 
@@ -19,10 +21,14 @@ use std::cell::UnsafeCell;
 use std::ffi::c_int;
 use std::ptr::null_mut;
 
-static METHODS: Immutable<[ffi::PyMethodDef; 4]> = Immutable([
+static METHODS: Immutable<[ffi::PyMethodDef; 8]> = Immutable([
     method(c"prepare", prepare, c"prepare(make, loads, extensions): the class of requests, what reads scopes, and what goes into them."),
     method(c"bind", bind, c"bind(cycle): its receive and send."),
     method(c"hears", hears, c"hears(connection): its data_received."),
+    method(c"begin", links::begin, c"begin(call_soon): a worker's event loop, which looks after memory beside connections."),
+    method(c"greet", links::greet, c"greet(descriptor): what a new connection begins with, and its memory."),
+    method(c"look", links::look_now, c"look(): serves what is in the memory."),
+    method(c"leave", links::leave, c"leave(): this process has been forked, and the memory is its parent's."),
     ffi::PyMethodDef::zeroed(),
 ]);
 
@@ -56,6 +62,8 @@ struct Shared {
     names: Names,
     /// The type of [`step`].
     step: Object,
+    /// The type of [`link`].
+    link: Object,
     /// `http.Http`, `marshal.loads`, `http.EXTENSIONS`.
     given: Option<[Object; 3]>,
 }
@@ -75,7 +83,10 @@ fn shared() -> Outcome<&'static Shared> {
 }
 
 unsafe extern "C" fn exec(_: *mut ffi::PyObject) -> c_int {
-    let make = || Ok(Shared { names: Names::new()?, step: step::new_type()?, given: None });
+    let make = || {
+        let (names, step, link) = (Names::new()?, step::new_type()?, link::new_type()?);
+        Ok(Shared { names, step, link, given: None })
+    };
     let made: Outcome<Shared> = make();
     match made {
         Ok(made) => {

@@ -9,6 +9,7 @@
 
 mod connection;
 mod exchange;
+mod link;
 mod place;
 mod program;
 mod seat;
@@ -16,16 +17,18 @@ mod socket;
 mod variables;
 
 pub use exchange::Exchange;
+pub(crate) use link::{announce_links, look_at_links, open_links};
 pub use program::Program;
 pub(crate) use seat::ClosedError;
 pub use seat::Seat;
 pub(super) use variables::too_long;
 pub use variables::{Keep, Role, Variables};
 
-use super::{Backend, Common, OnAbandon, Request};
+use super::{Backend, OnAbandon, Request};
 use crate::pool;
 use crate::pool::worker::Worker;
 use bytes::Bytes;
+use link::Links;
 use place::OpenSeat;
 use std::fmt::Debug;
 use std::marker::PhantomData;
@@ -45,6 +48,21 @@ pub trait Protocol: Sized + Send + Sync + 'static {
 
     /// For the answer to a request that is about to be sent.
     fn answer(ask: &Self::Ask) -> Self::Answer;
+
+    /// What offers memory to the other side of a new connection, for requests to go through that and not through the socket: with
+    /// it go the memory's descriptor and those of the bells by which the threads of the front are woken. `bells`: no other ones
+    /// have this number. `None`: the protocol has no word for that.
+    fn offer_memory(_bells: u64) -> Option<Vec<u8>> {
+        None
+    }
+
+    /// What wakes a program over the socket that is to look into its memory; it is said between requests only.
+    const CALL: &'static [u8] = b"";
+
+    /// Which process of the program's it is that has taken the offered memory, if it has said so.
+    fn memory_user(_: &Self::Answer) -> Option<u32> {
+        None
+    }
 
     /// Appends a piece of the request's body, not empty, as it is sent.
     fn body(answer: &mut Self::Answer, piece: &[u8], out: &mut Vec<u8>);
@@ -161,26 +179,12 @@ impl<A: Clone + Debug + Send> Request for Work<A> {
     }
 }
 
-/// Connections share nothing, and who speaks over one is woken by its own thread's event loop.
-#[derive(Debug)]
-pub struct Nothing;
-
-impl Common for Nothing {
-    fn new(_: u32) -> Self {
-        Self
-    }
-
-    fn call_all(&self) {}
-
-    fn rest(&self) {}
-}
-
 impl<P: Protocol> Backend for Streams<P> {
     const STAYS: bool = true;
     type Work = Work<P::Ask>;
     type Seat = Arc<Seat>;
     type Place = OpenSeat<P>;
-    type Common = Nothing;
+    type Common = Links;
 
     fn capacity(_: &Arc<Seat>) -> usize {
         1

@@ -128,12 +128,14 @@ impl<P: Protocol, H: Host> Source<Streams<P>> for Connections<P, H> {
     async fn add(&mut self, worker: WorkerId) -> Result<io::Result<Arc<Seat>>, End> {
         let seat = Arc::new(Seat::new(worker, self.closed.0.clone(), 0));
         self.seats.insert(worker, seat.clone());
-        let (made, place) = (self.made.0.clone(), seat.clone());
+        let (made, place, pool) = (self.made.0.clone(), seat.clone(), self.pool.clone());
         let told = move |connected: Result<OwnedFd, Error>, process: Option<u32>| {
             let process = process.unwrap_or(0);
             let event = match connected {
                 Ok(socket) => {
-                    place.put(socket);
+                    let socket = Arc::new(socket);
+                    let link = pool.common.offer::<P>(&socket);
+                    place.put(socket, link);
                     SeatEvent::Began(worker, process)
                 }
                 Err(error) => SeatEvent::Failed(worker, error.to_string()),

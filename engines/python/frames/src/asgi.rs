@@ -4,8 +4,12 @@
 //! A request's scope is told in the form in which Python writes its own values (`marshal`), which every Python reads without
 //! a line of ours. It goes to the tenant only; what comes back is believed in nothing, and has bounds.
 //!
+//! Once both have agreed on memory beside the connection (`M`), frames go through that, and over the socket goes what wakes the worker
+//! ([`CALL`]).
+//!
 //! | letter | from the front | letter | from the worker |
 //! |---|---|---|---|
+//! | `M` | memory, and bells, in descriptors; the bells' number | `M` | it will use the memory: its process |
 //! | `S` | a flag (a body follows), the scope | `H` | an answer's head |
 //! | `B` | a piece of the request's body | `A` | a WebSocket is accepted: from here on there are no frames |
 //! | `E` | that body's end | `I` | early hints |
@@ -30,6 +34,36 @@ const LONGEST_HEAD: usize = 256 << 10;
 const LONGEST_TEXT: usize = 64 << 10;
 /// Most fields of a head.
 const MOST_FIELDS: usize = 1000;
+
+/// Bytes of [`memory`].
+pub const MEMORY: usize = PREFIX + 8;
+/// What wakes a worker that is to look into its memory.
+pub const CALL: &[u8] = b"W";
+
+/// What a connection begins with where the front offers memory; with it go descriptors. Bells of one number are the same.
+#[must_use]
+pub fn memory(bells: u64) -> [u8; MEMORY] {
+    let mut frame = [0; MEMORY];
+    frame[..PREFIX].copy_from_slice(&[b'M', 0, 0, 0, 8]);
+    frame[PREFIX..].copy_from_slice(&bells.to_be_bytes());
+    frame
+}
+
+/// The bells' number in [`memory`]; `None`: it is something else.
+#[must_use]
+pub fn memory_bells(frame: &[u8]) -> Option<u64> {
+    let bells = frame.strip_prefix(&[b'M', 0, 0, 0, 8])?;
+    Some(u64::from_be_bytes(bells.try_into().ok()?))
+}
+
+/// What a process of the worker's says before its first answer where it uses the memory.
+#[must_use]
+pub fn memory_user(process: u32) -> [u8; PREFIX + 4] {
+    let mut frame = [0; PREFIX + 4];
+    frame[..PREFIX].copy_from_slice(&[b'M', 0, 0, 0, 4]);
+    frame[PREFIX..].copy_from_slice(&process.to_be_bytes());
+    frame
+}
 
 /// A scope on its way into Python's form.
 #[derive(Debug)]
@@ -187,6 +221,7 @@ pub struct Answer {
     has_head: bool,
     /// Whether the connection stays, once the end has come.
     ended: Option<bool>,
+    memory_user: Option<u32>,
 }
 
 impl Answer {
@@ -215,10 +250,20 @@ impl Answer {
             }
             if self.kept.len() >= PREFIX && self.kept.len() == PREFIX + self.length() {
                 let frame = std::mem::take(&mut self.kept);
+                if let [b'M', _, _, _, _, a, b, c, d] = frame[..] {
+                    self.memory_user = Some(u32::from_be_bytes([a, b, c, d]));
+                    continue;
+                }
                 return self.said(frame[0], &frame[PREFIX..]).map(|said| (used, Some(said)));
             }
         }
         Ok((used, None))
+    }
+
+    /// The process that uses the memory beside the connection, if one has said so.
+    #[must_use]
+    pub const fn memory_user(&self) -> Option<u32> {
+        self.memory_user
     }
 
     /// Whether the end has come.
@@ -259,6 +304,8 @@ impl Answer {
             b'H' | b'A' | b'I' | b'T' => LONGEST_HEAD,
             b'L' | b'F' => LONGEST_TEXT,
             b'E' => 1,
+            b'M' if self.length() != 4 => return Err(Malformed("a process is not what it should be")),
+            b'M' => 4,
             b'N' | b'G' => 0,
             _ => return Err(Malformed("a frame is of no known kind")),
         };

@@ -8,6 +8,8 @@ from . import http, websocket, wire
 
 # What begins plain requests faster; None: the interpreter can't load it.
 hears = None
+# The extension, which has memory beside connections (`memory`); None: the same.
+links = None
 
 
 def unheard(_data):
@@ -15,31 +17,43 @@ def unheard(_data):
 
 
 class Connection(asyncio.Protocol):
-    __slots__ = ("_buffer", "_room", "cycle", "data_received", "is_raw", "last", "transport", "worker")
+    __slots__ = (
+        "_buffer", "_room", "cycle", "data_received", "introduction", "is_raw", "last", "memory", "socket", "transport", "worker",
+    )
 
-    def __init__(self, worker):
+    def __init__(self, worker, data=b"", memory=None):
         self.data_received = hears(self) if hears else self.heard
         self.worker = worker
-        self.transport = None
+        # The way over the socket, and the way that the request has come, through the memory perhaps.
+        self.socket = self.transport = None
+        # Memory that the front has offered, and what tells it that the memory is used: it is said with the first answer.
+        self.memory = memory
+        self.introduction = data if memory is not None else b""
         # What is being answered.
         self.cycle = None
         # The cycle takes bytes, not frames.
         self.is_raw = False
         # When something was last said, by the loop's clock.
         self.last = 0
-        self._buffer = b""
+        self._buffer = b"" if memory is not None else data
         # Whoever waits until what was said has gone; None: there is room.
         self._room = None
 
     def connection_made(self, transport):
-        self.transport = transport
+        self.socket = self.transport = transport
         transport.set_write_buffer_limits(high=256 << 10)
         self.worker.connections.add(self)
         self.worker.counted()
+        if self.memory is not None:
+            self.memory.attach(self, transport)
+        elif self._buffer:
+            self.heard(b"")
 
     def connection_lost(self, _error):
         # Else it would hold itself.
         self.data_received = unheard
+        if self.memory is not None:
+            self.memory.detach()
         self.worker.connections.discard(self)
         self.worker.counted()
         self.resume_writing()
@@ -74,10 +88,14 @@ class Connection(asyncio.Protocol):
     def _begin(self, payload):
         scope = marshal.loads(memoryview(payload)[1:])
         kind = scope["type"]
+        if self.introduction:
+            self.transport.write(self.introduction)
+            self.introduction = b""
         if kind == "hostler.socket":
-            path = self.transport.get_extra_info("sockname") or b""
+            path = self.socket.get_extra_info("sockname") or b""
             path = path if isinstance(path, bytes) else path.encode()
             self.transport.write(wire.head(b"H", 200, [(b"hostler-socket", path)]) + wire.DONE)
+            self.done(wire.DONE)
             return
         worker = self.worker
         worker.begun += 1
@@ -125,11 +143,13 @@ class Connection(asyncio.Protocol):
         self.cycle = None
         if end is wire.LAST or self.worker.is_retiring:
             self.transport.close()
+        elif self.transport is self.memory:
+            self.memory.finish()
 
     def part(self):
         """Nobody asks anything here: says that nobody is to."""
         if not self.transport.is_closing():
-            self.transport.write(wire.GOODBYE)
+            self.socket.write(wire.GOODBYE)
             self.transport.close()
 
     def ending(self, is_clean):

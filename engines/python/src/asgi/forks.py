@@ -5,6 +5,8 @@ import signal
 import socket
 import sys
 
+from . import connection
+
 
 def leave(worker):
     """The child's first step: nothing that it says reaches the front, and its copy of the event loop ends with its next
@@ -15,7 +17,9 @@ def leave(worker):
         if signal.getsignal(number) == handler:
             signal.signal(number, signal.SIG_DFL)
     nobody, worker.nobody = socket.socketpair()
-    ours = [connection.transport.get_extra_info("socket") for connection in worker.connections]
+    if connection.links is not None:
+        connection.links.leave()
+    ours = [one.socket.get_extra_info("socket") for one in worker.connections]
     for shared in [worker.listener, *ours]:
         if shared is not None and shared.fileno() >= 0:
             os.dup2(nobody.fileno(), shared.fileno(), inheritable=False)

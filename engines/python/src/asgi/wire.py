@@ -6,6 +6,9 @@ import struct
 # From the front: a request; a piece of its body; that body's end.
 SCOPE, BODY, END = b"S"[0], b"B"[0], b"E"[0]
 
+# What the front offers memory with: bytes of it.
+MEMORY_LENGTH = 13
+
 FRAME = struct.Struct(">cI")
 HEAD = struct.Struct(">HH")
 # Both together.

@@ -9,7 +9,7 @@ import sys
 import time
 import traceback
 
-from . import forks, program
+from . import connection, forks, program
 from .connection import Connection
 from .http import ClientGone
 from .lifespan import Failed, Lifespan
@@ -32,7 +32,8 @@ class Worker:
         # Where all workers show how they are.
         self._board = board
         self._tasks = set()
-        self._open = 0
+        # Connections of which it is not known yet what they begin with.
+        self._greeted = 0
         self.listener = None
         self._stop = None
         self._requests = options.number("requests")
@@ -151,6 +152,8 @@ class Worker:
         gc.collect()
         gc.freeze()
         self.listener = listener
+        if connection.links is not None:
+            connection.links.begin(self.loop.call_soon, connection.links.look)
         self.counted()
         self._listen()
         ready(file, seen)
@@ -164,7 +167,7 @@ class Worker:
 
     def _accept(self):
         """Takes one connection, unless another worker has fewer: then that one gets a moment to do it."""
-        if len(self.connections) > self._board.fewest() + 1:
+        if len(self.connections) + self._greeted > self._board.fewest() + 1:
             self.loop.remove_reader(self.listener.fileno())
             self.loop.call_later(0.005, self._listen)
             return
@@ -174,13 +177,39 @@ class Worker:
             # Another one was faster.
             return
         accepted.setblocking(False)
-        task = self.loop.create_task(self._connect(accepted))
+        if connection.links is None:
+            self._begin(accepted)
+        elif not self._greet(accepted):
+            self._greeted += 1
+            self.loop.add_reader(accepted.fileno(), self._greet_later, accepted)
+
+    def _greet(self, accepted):
+        """Looks what a connection begins with: memory perhaps. False: nothing has come yet."""
+        try:
+            greeting = connection.links.greet(accepted.fileno())
+        except BlockingIOError:
+            return False
+        if greeting is None:
+            accepted.close()
+        else:
+            self._begin(accepted, *greeting)
+        return True
+
+    def _greet_later(self, accepted):
+        self._greeted -= 1
+        self.loop.remove_reader(accepted.fileno())
+        if not self._greet(accepted):
+            self._greeted += 1
+            self.loop.add_reader(accepted.fileno(), self._greet_later, accepted)
+
+    def _begin(self, accepted, *greeting):
+        task = self.loop.create_task(self._connect(accepted, greeting))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _connect(self, accepted):
+    async def _connect(self, accepted, greeting):
         try:
-            await self.loop.connect_accepted_socket(lambda: Connection(self), accepted)
+            await self.loop.connect_accepted_socket(lambda: Connection(self, *greeting), accepted)
         except OSError:
             accepted.close()
 

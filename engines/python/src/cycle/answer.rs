@@ -2,6 +2,7 @@
 //! there is room for. The request's object in Python (`asgi/http.py`) holds all state, and has the same for what is not.
 
 use super::head::Head;
+use super::link::Link;
 use super::names::Names;
 use super::shared;
 use crate::py::{self, Object, Outcome};
@@ -121,7 +122,10 @@ fn body(names: &Names, cycle: &Object, message: &Object) -> Outcome<Done> {
 fn say(names: &Names, connection: &Object, worker: &Object, out: &[u8]) -> Outcome {
     connection.put(&names.last, &worker.get(&names.now)?)?;
     let transport = connection.get(&names.transport)?;
-    transport.invoke(&names.write, Some(&py::bytes(out)?))?;
+    match Link::of(&transport) {
+        Some(link) => link.write(out)?,
+        None => drop(transport.invoke(&names.write, Some(&py::bytes(out)?))?),
+    }
     Ok(transport)
 }
 
@@ -146,8 +150,10 @@ fn finish(names: &Names, cycle: &Object, connection: &Object, mut out: Vec<u8>) 
     let transport = say(names, connection, &worker, &out)?;
     // SAFETY: None is for ever.
     connection.put(&names.cycle, &unsafe { Object::owned(py::none()) }?)?;
-    if !is_clean {
-        transport.invoke(&names.close, None)?;
+    match Link::of(&transport) {
+        Some(link) if is_clean => link.finish(),
+        _ if is_clean => {}
+        _ => drop(transport.invoke(&names.close, None)?),
     }
     if cycle.has(&names.waiters)? {
         cycle.invoke(&names.wake, None)?;

@@ -1,9 +1,10 @@
 //! `data_received` of a connection to the front: a whole request without a body that has come at once is begun here, and all else
 //! is for the same in Python (`Connection.heard`).
 
-use super::shared;
+use super::{links, shared};
 use crate::module::given;
 use crate::py::{self, Object, Outcome};
+use hostler_python_frames::asgi;
 use pyo3_ffi as ffi;
 
 /// A frame's letter and length.
@@ -17,11 +18,31 @@ pub(super) unsafe extern "C" fn data_received(
     let objects = unsafe { (Object::borrowed(own), Object::borrowed(data)) };
     given((|| {
         let (connection, data) = (objects.0?, objects.1?);
-        if !begin(&connection, &data)? {
-            connection.invoke(&shared()?.names.heard, Some(&data))?;
+        match data.plain_bytes().map(without_calls) {
+            Some((0, _)) | None => hear(&connection, &data)?,
+            Some((_, rest)) => {
+                links::look()?;
+                if !rest.is_empty() {
+                    hear(&connection, &py::bytes(rest)?)?;
+                }
+            }
         }
         Ok(py::none())
     })())
+}
+
+/// How often the worker is called before anything else is said, and what that is.
+fn without_calls(data: &[u8]) -> (usize, &[u8]) {
+    let calls = data.iter().take_while(|byte| **byte == asgi::CALL[0]).count();
+    (calls, &data[calls..])
+}
+
+/// What a connection does with what has come.
+pub(super) fn hear(connection: &Object, data: &Object) -> Outcome<()> {
+    if !begin(connection, data)? {
+        connection.invoke(&shared()?.names.heard, Some(data))?;
+    }
+    Ok(())
 }
 
 /// The scope in a frame that has all there is to come, and what stands before it: whether there is a body.
@@ -37,7 +58,8 @@ fn begin(connection: &Object, data: &Object) -> Outcome<bool> {
     let shared = shared()?;
     let (names, Some([make, loads, extensions])) = (&shared.names, &shared.given) else { return Ok(false) };
     let Some((flags, scope)) = data.plain_bytes().and_then(scope_of) else { return Ok(false) };
-    if connection.has(&names.is_raw)? || connection.has(&names.buffer)? {
+    let has = |name| connection.has(name);
+    if has(&names.is_raw)? || has(&names.buffer)? || has(&names.introduction)? {
         return Ok(false);
     }
     let scope = loads.call(&[&py::bytes(scope)?])?;

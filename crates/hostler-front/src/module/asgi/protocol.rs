@@ -89,6 +89,16 @@ impl Protocol for Asgi {
     type Answer = Hearing;
     type Head = WorkerMessage;
 
+    const CALL: &'static [u8] = asgi::CALL;
+
+    fn offer_memory(bells: u64) -> Option<Vec<u8>> {
+        Some(asgi::memory(bells).into())
+    }
+
+    fn memory_user(hearing: &Hearing) -> Option<u32> {
+        hearing.answer.memory_user()
+    }
+
     fn answer((): &()) -> Hearing {
         Hearing::default()
     }

@@ -31,7 +31,7 @@ pub(crate) struct Calls {
 }
 
 impl Bells {
-    fn new(threads: u32) -> io::Result<Arc<Self>> {
+    pub(crate) fn new(threads: u32) -> io::Result<Arc<Self>> {
         let threads = threads.max(1);
         let descriptors = (0..threads).map(|_| hostler_sys::shared::bell());
         let calls =
@@ -41,6 +41,22 @@ impl Bells {
 
     pub(crate) fn calls(&self) -> Arc<Calls> {
         self.calls.clone()
+    }
+
+    /// Takes back what has been rung: a worker that has filled the counters would else keep all others of the pool from
+    /// being heard, and for ever in their calls if it has made the bells blocking. To be called now and then.
+    pub(crate) fn clear(&self) {
+        for bell in &self.descriptors {
+            hostler_sys::shared::clear(bell);
+        }
+    }
+}
+
+impl Drop for Bells {
+    /// Nobody rings them any more.
+    fn drop(&mut self) {
+        self.calls.over.store(true, Release);
+        self.calls.call();
     }
 }
 
@@ -107,13 +123,10 @@ impl Pool {
         if state.is_at_rest() { None } else { self.common.bells().ok() }
     }
 
-    /// Takes back what has been rung: a worker that has filled the counters would else keep all others of the pool from
-    /// being heard, and for ever in their calls if it has made the bells blocking. To be called now and then.
+    /// [`Bells::clear`].
     pub(crate) fn clear_bells(&self) {
         if let Some(bells) = &*self.common.known_bells() {
-            for bell in &bells.descriptors {
-                hostler_sys::shared::clear(bell);
-            }
+            bells.clear();
         }
     }
 }

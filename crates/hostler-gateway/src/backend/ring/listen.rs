@@ -37,19 +37,19 @@ pub(crate) fn is_listening(pool: &Arc<Pool>) -> bool {
 }
 
 /// A thread's bell, as the thread listens for it.
-struct Bell {
+pub(crate) struct Bell {
     descriptor: AsyncFd<OwnedFd>,
-    calls: Arc<Calls>,
+    pub(crate) calls: Arc<Calls>,
 }
 
 impl Bell {
-    fn of(bells: &Bells, thread: u32) -> io::Result<Self> {
+    pub(crate) fn of(bells: &Bells, thread: u32) -> io::Result<Self> {
         let bell = bells.descriptors.get(thread as usize).ok_or(io::ErrorKind::InvalidInput)?;
         Ok(Self { descriptor: register(bell.try_clone()?, Interest::READABLE)?, calls: bells.calls() })
     }
 
     /// Waits until it rings, or the front calls. Only edges are listened for, so the counter may stay as it is.
-    async fn rings(&self, thread: u32) -> io::Result<()> {
+    pub(crate) async fn rings(&self, thread: u32) -> io::Result<()> {
         tokio::select! {
             ready = self.descriptor.readable() => ready.map(|mut ready| ready.clear_ready()),
             () = self.calls.called(thread) => Ok(()),

@@ -1,12 +1,15 @@
 //! What a thread of the front keeps of its conversations with workers: the channels, and who is to be woken when
 //! one has news.
 //!
+//! Conversations through memory beside connections (`backend::stream::link`) are looked at together with these.
+//!
 //! A worker that says something wakes nobody as long as the thread is awake. Before the thread parks it looks at
 //! all of its channels once more ([`before_park`]) and asks those that have no news to ring the thread's bell. A thread
 //! that never parks, because some client can always be sent more, looks between the turns of its tasks ([`super::attentive`]).
 
 use super::{Pool, RunningRequest, Worker};
 use crate::backend::Common as _;
+use crate::backend::stream::{announce_links, look_at_links, open_links};
 use hostler_ring::front::Channel;
 use std::cell::RefCell;
 use std::future::poll_fn;
@@ -118,7 +121,7 @@ struct Thread {
 impl Thread {
     /// Whether it has gone on for so long that it has to look before it parks. Called once for each turn of a task.
     fn is_look_due(&mut self) -> bool {
-        let open = self.entries.len() - self.free.len();
+        let open = self.entries.len() - self.free.len() + open_links();
         if open == 0 && self.offered.is_empty() {
             return false;
         }
@@ -138,8 +141,7 @@ thread_local! {
 
 /// Keeps a conversation; its slot.
 pub(super) fn enter(entry: Entry) -> usize {
-    let (slot, sweep, guard, look) = THREAD.with_borrow_mut(|thread| {
-        let look = !std::mem::replace(&mut thread.looking, true);
+    let (slot, sweep, guard) = THREAD.with_borrow_mut(|thread| {
         let guard = entry.behind.is_some() && !std::mem::replace(&mut thread.guarding, true);
         let slot = match thread.free.pop() {
             Some(slot) => {
@@ -151,11 +153,9 @@ pub(super) fn enter(entry: Entry) -> usize {
                 thread.entries.len() - 1
             }
         };
-        (slot, !std::mem::replace(&mut thread.sweeping, true), guard, look)
+        (slot, !std::mem::replace(&mut thread.sweeping, true), guard)
     });
-    if look {
-        tokio::task::spawn_local(look_when_woken());
-    }
+    begin_looking();
     if sweep {
         tokio::task::spawn_local(sweep_until_idle());
     }
@@ -163,6 +163,14 @@ pub(super) fn enter(entry: Entry) -> usize {
         tokio::task::spawn_local(guard_until_idle());
     }
     slot
+}
+
+/// Has the thread look for further requests before it announces those that it has offered.
+pub(crate) fn begin_looking() {
+    let begins = THREAD.with_borrow_mut(|thread| !std::mem::replace(&mut thread.looking, true));
+    if begins {
+        tokio::task::spawn_local(look_when_woken());
+    }
 }
 
 /// Forgets a conversation. `None` when it is not there, or the thread is at its end.
@@ -187,21 +195,29 @@ const TOGETHER: usize = 8;
 /// Wakes a worker for the request that it is about to be offered, if it sleeps; when the thread parks, so that a
 /// worker that gets two requests is woken once, and a thread with more to do is not interrupted by those it wakes.
 pub(super) fn announce_later(worker: &Arc<Worker>) {
-    let full = THREAD.try_with(|thread| {
+    let _ = THREAD.try_with(|thread| {
         let mut thread = thread.borrow_mut();
         if !thread.offered.iter().any(|known| Arc::ptr_eq(known, worker)) {
             thread.offered.push(worker.clone());
         }
-        thread.offers += 1;
-        thread.offers >= TOGETHER
     });
-    if full != Ok(false) {
+    if count_offer() {
         announce();
     }
 }
 
+/// Counts something that is to be announced; whether that is to be done now.
+pub(crate) fn count_offer() -> bool {
+    let full = THREAD.try_with(|thread| {
+        let mut thread = thread.borrow_mut();
+        thread.offers += 1;
+        thread.offers >= TOGETHER
+    });
+    full != Ok(false)
+}
+
 /// Wakes the workers that have been offered something.
-fn announce() {
+pub(crate) fn announce() {
     let offered = THREAD.try_with(|thread| {
         let mut thread = thread.borrow_mut();
         thread.offers = 0;
@@ -210,6 +226,7 @@ fn announce() {
     let Ok(mut offered) = offered else { return };
     offered.drain(..).for_each(|worker| worker.seat.announce());
     let _ = THREAD.try_with(|thread| thread.borrow_mut().offered = offered);
+    announce_links();
 }
 
 /// Whether the thread is to look for what clients have sent before it announces what it has offered: requests that
@@ -259,6 +276,7 @@ pub fn before_park() {
     });
     announce();
     look(Entry::has_news_or_sleeps);
+    look_at_links(true);
 }
 
 /// To be called after each turn of a task: announces and looks if the thread has not parked for a while.
@@ -266,8 +284,14 @@ pub(super) fn between_turns() {
     let due = THREAD.try_with(|thread| thread.try_borrow_mut().is_ok_and(|mut thread| thread.is_look_due()));
     if due == Ok(true) {
         announce();
-        look(Entry::has_news);
+        look_now();
     }
+}
+
+/// Wakes the tasks that have news, of a thread that goes on.
+pub(crate) fn look_now() {
+    look(Entry::has_news);
+    look_at_links(false);
 }
 
 /// Wakes the tasks that have news.

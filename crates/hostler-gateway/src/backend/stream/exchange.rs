@@ -113,7 +113,7 @@ impl<P: Protocol> Exchange<P> {
         }
         let OpenSeat { socket, unsent, answer, pending, whole, .. } = taken;
         let socket = socket.ok_or_else(|| Error::new(Kind::System))?;
-        let connection = match Connection::new(socket, unsent) {
+        let connection = match Connection::new(socket, unsent, begun.work.thread) {
             Ok(connection) => connection,
             Err(error) => {
                 begun.worker.seat.tell_closed();

@@ -1,13 +1,13 @@
 //! A request's connection, while nobody speaks over it: before its conversation begins, and when it is abandoned.
 
 use super::connection::Unsent;
+use super::link::Links;
 use super::seat::Seat;
 use super::socket::Socket;
-use super::{Nothing, Protocol, Streams, Work};
+use super::{Protocol, Streams, Work};
 use crate::backend::{AbandonedState, Place};
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use rustix::io::Errno;
-use rustix::net::{RecvFlags, recv};
 use std::sync::Arc;
 
 /// Bytes that are passed over whenever it is looked: a program that says ever more holds nobody up.
@@ -50,7 +50,10 @@ impl<P: Protocol> OpenSeat<P> {
         let may_stay = self.untouched || is_clean && self.seat.has_served();
         let socket = self.socket.take().filter(|_| may_stay);
         match socket {
-            Some(socket) => {
+            Some(mut socket) => {
+                if !self.untouched {
+                    socket.note_user(P::memory_user(&self.answer));
+                }
                 self.seat.put_back(socket);
                 false
             }
@@ -80,13 +83,11 @@ impl<P: Protocol> OpenSeat<P> {
                 Ok(None) => {}
                 Err(_) => return true,
             }
-            let Some(socket) = &self.socket else { return true };
-            let mut buffer = BytesMut::zeroed(PIECE);
-            match recv(socket, &mut buffer[..], RecvFlags::DONTWAIT) {
-                Ok((read @ 1.., _)) => {
-                    buffer.truncate(read);
-                    bytes += read;
-                    self.pending = buffer.freeze();
+            let Some(socket) = &mut self.socket else { return true };
+            match socket.receive(PIECE) {
+                Ok(piece) if !piece.is_empty() => {
+                    bytes += piece.len();
+                    self.pending = piece;
                 }
                 Err(Errno::AGAIN) => return false,
                 Err(Errno::INTR) => {}
@@ -118,9 +119,9 @@ impl<P: Protocol> Place<Streams<P>> for OpenSeat<P> {
         }
     }
 
-    fn look(&mut self, _: &Nothing) -> AbandonedState {
-        let broken = match &self.socket {
-            Some(socket) => self.unsent.flush(socket).is_err(),
+    fn look(&mut self, _: &Links) -> AbandonedState {
+        let broken = match &mut self.socket {
+            Some(socket) => self.unsent.flush(|bytes| socket.send(bytes)).is_err(),
             None => true,
         };
         if broken || self.pass_over() {

@@ -1,11 +1,12 @@
 //! Where a connection lies while nobody speaks over it.
 
+use super::link::Link;
 use super::socket::{Socket, is_silent};
 use crate::pool::WorkerId;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicU32};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::mpsc::UnboundedSender;
 
 /// A connection is closed.
@@ -57,9 +58,9 @@ impl Seat {
         self.left.load(Relaxed)
     }
 
-    /// The connection has been made.
-    pub(crate) fn put(&self, socket: OwnedFd) {
-        self.put_back(Socket::Bare(socket));
+    /// The connection has been made, with memory shared beside it, if that is.
+    pub(crate) fn put(&self, socket: Arc<OwnedFd>, link: Option<Box<Link>>) {
+        self.put_back(Socket::new(socket, link));
     }
 
     /// The connection is idle.

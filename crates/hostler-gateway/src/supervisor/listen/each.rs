@@ -146,7 +146,7 @@ impl<P: Protocol, H: Host> Programs<P, H> {
             program.kill();
             return SeatEvent::Other;
         };
-        place.seat.put(socket);
+        place.seat.put(Arc::new(socket), None);
         let pid = program.pid;
         if let Some(record) = self.pool.lock().records.get(&worker) {
             let worker = record.worker.clone();
