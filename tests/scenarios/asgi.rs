@@ -2,6 +2,7 @@
 
 mod faults;
 mod frameworks;
+mod memory;
 mod plain;
 mod threads;
 mod versions;

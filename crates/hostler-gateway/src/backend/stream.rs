@@ -49,15 +49,16 @@ pub trait Protocol: Sized + Send + Sync + 'static {
     /// For the answer to a request that is about to be sent.
     fn answer(ask: &Self::Ask) -> Self::Answer;
 
+    /// What wakes a program that is to look into its memory; it is said over the socket, between requests. `None`: the protocol
+    /// has no words for memory.
+    const CALL: Option<&'static [u8]> = None;
+
     /// What offers memory to the other side of a new connection, for requests to go through that and not through the socket: with
     /// it go the memory's descriptor and those of the bells by which the threads of the front are woken. `bells`: no other ones
-    /// have this number. `None`: the protocol has no word for that.
-    fn offer_memory(_bells: u64) -> Option<Vec<u8>> {
-        None
+    /// have this number.
+    fn offer_memory(_bells: u64) -> Vec<u8> {
+        Vec::new()
     }
-
-    /// What wakes a program over the socket that is to look into its memory; it is said between requests only.
-    const CALL: &'static [u8] = b"";
 
     /// Which process of the program's it is that has taken the offered memory, if it has said so.
     fn memory_user(_: &Self::Answer) -> Option<u32> {

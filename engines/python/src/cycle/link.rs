@@ -192,8 +192,9 @@ impl Link {
                     (inner.pending, inner.gone, inner.finishes, inner.is_paused) =
                         (Vec::new(), 0, false, false);
                 }
-                if !inner.is_paused && !inner.is_closing {
-                    inner.memory.as_mut().map(|memory| links::read(memory, PIECE, &mut piece));
+                let reads = !inner.is_paused && !inner.is_closing;
+                if let Some(memory) = inner.memory.as_mut().filter(|_| reads) {
+                    links::read(memory, PIECE, &mut piece);
                 }
                 (connection, begins)
             };

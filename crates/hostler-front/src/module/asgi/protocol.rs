@@ -89,10 +89,10 @@ impl Protocol for Asgi {
     type Answer = Hearing;
     type Head = WorkerMessage;
 
-    const CALL: &'static [u8] = asgi::CALL;
+    const CALL: Option<&'static [u8]> = Some(asgi::CALL);
 
-    fn offer_memory(bells: u64) -> Option<Vec<u8>> {
-        Some(asgi::memory(bells).into())
+    fn offer_memory(bells: u64) -> Vec<u8> {
+        asgi::memory(bells).into()
     }
 
     fn memory_user(hearing: &Hearing) -> Option<u32> {

@@ -22,7 +22,7 @@ use rustix::net::{RecvFlags, SendFlags, recv, send};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::atomic::{AtomicU64, AtomicUsize};
+use std::sync::atomic::{AtomicU32, AtomicUsize};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 pub(super) use thread::Conversation;
@@ -60,35 +60,30 @@ impl Common for Links {
 
 impl Links {
     fn bells(&self) -> io::Result<PoolBells> {
-        static NUMBERS: AtomicU64 = AtomicU64::new(0);
+        static NUMBERS: AtomicU32 = AtomicU32::new(0);
         let mut bells = self.bells.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = &*bells {
             return Ok(known.clone());
         }
-        let made = PoolBells(Bells::new(self.threads)?, NUMBERS.fetch_add(1, Relaxed));
+        // Programs outlive a front, and have bells of the next one then, too.
+        let number = u64::from(std::process::id()) << 32 | u64::from(NUMBERS.fetch_add(1, Relaxed));
+        let made = PoolBells(Bells::new(self.threads)?, number);
         Ok(bells.insert(made).clone())
     }
 
     /// Offers memory over a new connection; `None`: the protocol has none, or it can't be had.
     pub(crate) fn offer<P: Protocol>(&self, socket: &Arc<OwnedFd>) -> Option<Box<Link>> {
-        P::offer_memory(0)?;
+        let call = P::CALL?;
         let counted = Counted::of(&self.count)?;
         let PoolBells(bells, number) = self.bells().ok()?;
         let (memory, descriptor) = Memory::create_polled().ok()?;
-        let message = P::offer_memory(number)?;
+        let message = P::offer_memory(number);
         let descriptors = [&descriptor].into_iter().chain(&bells.descriptors);
         let descriptors: Vec<_> = descriptors.map(AsFd::as_fd).collect();
         let sent = fdpass::send(socket.as_fd(), &message, &descriptors, Wait::No).ok()?;
         let channel = memory.channel(0);
-        let link = Link {
-            socket: socket.clone(),
-            memory,
-            channel,
-            bells,
-            call: P::CALL,
-            process: None,
-            _counted: counted,
-        };
+        let link =
+            Link { socket: socket.clone(), memory, channel, bells, call, process: None, _counted: counted };
         // Of a new connection's few bytes all have gone.
         (sent == message.len()).then(|| Box::new(link))
     }

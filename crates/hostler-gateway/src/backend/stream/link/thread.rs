@@ -250,3 +250,35 @@ async fn sweep_until_idle() {
         look_now();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use hostler_sys::socket::stream_pair;
+    use rustix::net::{RecvFlags, recv};
+    use std::os::fd::OwnedFd;
+
+    fn heard(socket: &OwnedFd) -> Vec<u8> {
+        let mut bytes = [0; 8];
+        let (count, _) = recv(socket, &mut bytes[..], RecvFlags::DONTWAIT).unwrap_or((0, 0));
+        bytes[..count].to_vec()
+    }
+
+    #[test]
+    fn a_process_is_called_once_and_over_a_connection_that_is_open() {
+        let bells = [Bells::new(1).unwrap(), Bells::new(1).unwrap()];
+        let mut ends = Vec::new();
+        for (of, process) in [(0, 7), (0, 7), (0, 7), (0, 8), (1, 7)] {
+            let (ours, theirs) = stream_pair().unwrap();
+            let call = Call { socket: Arc::new(ours), bells: bells[of].clone(), process, word: b"W" };
+            THREAD.with_borrow_mut(|all| all.calls.push(call));
+            ends.push(Some(theirs));
+        }
+        ends[0] = None;
+        announce_links();
+        let heard: Vec<_> = ends.iter().flatten().map(heard).collect();
+        assert_eq!(heard, [&b"W"[..], b"", b"W", b"W"]);
+        announce_links();
+        assert!(ends.iter().flatten().all(|end| self::heard(end).is_empty()));
+    }
+}
