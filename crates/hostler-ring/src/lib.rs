@@ -22,4 +22,4 @@ pub mod polled;
 pub mod worker;
 
 pub use layout::CHANNELS;
-pub use mapped::Memory;
+pub use mapped::{Bell, Memory};

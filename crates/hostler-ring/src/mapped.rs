@@ -37,18 +37,66 @@ pub(crate) struct WorkerMemory {
 enum Sleeper {
     /// On the word that says so.
     Futex,
-    /// In an event loop, which whoever uses the memory wakes by ways of its own: whether that is to be done.
-    EventLoop(AtomicBool),
+    /// In an event loop, which whoever uses the memory wakes by ways of its own.
+    EventLoop(Due),
+}
+
+/// What a side of an event loop's memory owes the other.
+#[derive(Debug, Default)]
+struct Due {
+    /// The worker's event loop is to be woken.
+    call: AtomicBool,
+    /// The number of the bell that is to be rung and 1; 0: none is.
+    bell: AtomicU32,
+}
+
+/// A bell that is to be rung for a thread of the front.
+#[derive(Clone, Debug)]
+pub struct Bell {
+    bells: Arc<Vec<OwnedFd>>,
+    number: u32,
+}
+
+impl Bell {
+    /// Wakes the thread.
+    pub fn ring(&self) {
+        if let Some(bell) = self.bells.get(self.number as usize) {
+            shared::ring(bell);
+        }
+    }
+}
+
+impl PartialEq for Bell {
+    fn eq(&self, other: &Self) -> bool {
+        self.number == other.number && Arc::ptr_eq(&self.bells, &other.bells)
+    }
 }
 
 impl WorkerMemory {
     /// Maps what the front has created.
     pub(crate) fn attach(memory: &OwnedFd, wakers: Arc<Vec<OwnedFd>>) -> io::Result<Self> {
-        let mapped = Self { mapping: Mapping::attach(memory, LENGTH)?, wakers, sleeper: Sleeper::Futex };
+        Self::attach_for(memory, wakers, Sleeper::Futex)
+    }
+
+    /// The same for a worker that waits in an event loop: no bell is rung, but [`take_bell`](Self::take_bell) tells of it.
+    pub(crate) fn attach_polled(memory: &OwnedFd, wakers: Arc<Vec<OwnedFd>>) -> io::Result<Self> {
+        Self::attach_for(memory, wakers, Sleeper::EventLoop(Due::default()))
+    }
+
+    fn attach_for(memory: &OwnedFd, wakers: Arc<Vec<OwnedFd>>, sleeper: Sleeper) -> io::Result<Self> {
+        let mapped = Self { mapping: Mapping::attach(memory, LENGTH)?, wakers, sleeper };
         if mapped.control().layout.0.load(Ordering::Relaxed) != NUMBER {
             return Err(io::Error::new(io::ErrorKind::InvalidData, "shared memory of another version"));
         }
         Ok(mapped)
+    }
+
+    /// The bell that is to be rung since this was last asked.
+    pub(crate) fn take_bell(&self) -> Option<Bell> {
+        let Sleeper::EventLoop(due) = &self.sleeper else { return None };
+        let number = due.bell.load(Ordering::Relaxed).checked_sub(1)?;
+        due.bell.store(0, Ordering::Relaxed);
+        Some(Bell { bells: self.wakers.clone(), number })
     }
 
     fn offset(channel: usize, stream: Stream, at: u32) -> usize {
@@ -98,13 +146,18 @@ impl Medium for WorkerMemory {
     fn wake_worker(&self) {
         match &self.sleeper {
             Sleeper::Futex => shared::wake(&self.control().worker_sleeps.0),
-            Sleeper::EventLoop(called) => called.store(true, Ordering::Relaxed),
+            Sleeper::EventLoop(due) => due.call.store(true, Ordering::Relaxed),
         }
     }
 
     fn wake_front(&self, waker: u32) {
-        if let Some(bell) = self.wakers.get(waker as usize) {
-            shared::ring(bell);
+        match &self.sleeper {
+            Sleeper::Futex => {
+                if let Some(bell) = self.wakers.get(waker as usize) {
+                    shared::ring(bell);
+                }
+            }
+            Sleeper::EventLoop(due) => due.bell.store(waker.wrapping_add(1), Ordering::Relaxed),
         }
     }
 }
@@ -133,7 +186,7 @@ impl Memory {
     /// # Errors
     /// As those of `create`.
     pub fn create_polled() -> io::Result<(Arc<Self>, OwnedFd)> {
-        Self::create_for(Sleeper::EventLoop(AtomicBool::new(false)))
+        Self::create_for(Sleeper::EventLoop(Due::default()))
     }
 
     fn create_for(sleeper: Sleeper) -> io::Result<(Arc<Self>, OwnedFd)> {
@@ -189,8 +242,8 @@ impl Memory {
     pub fn is_called(&self) -> bool {
         match &self.mapped.sleeper {
             Sleeper::Futex => false,
-            Sleeper::EventLoop(called) => {
-                called.load(Ordering::Relaxed) && called.swap(false, Ordering::Relaxed)
+            Sleeper::EventLoop(due) => {
+                due.call.load(Ordering::Relaxed) && due.call.swap(false, Ordering::Relaxed)
             }
         }
     }

@@ -2,14 +2,15 @@
 //!
 //! How the loop is woken when the front has done something is the business of those who use both: the front asks
 //! [`Memory::is_called`](crate::Memory::is_called). The loop in turn looks whenever it is woken, and says that it sleeps
-//! ([`PolledWorker::sleep`]) before it goes on waiting.
+//! ([`PolledWorker::sleep`]) before it goes on waiting. Nor does this side ring the front's bells: which is due it tells
+//! ([`PolledWorker::take_bell`]), so that one is rung once for several answers.
 //!
 //! **Runs as** the site's user, inside an engine. A child that a program forks shares the memory: it must not go on with what it
 //! finds there, nor drop it ([`std::mem::forget`]).
 
 use crate::algorithm::{Medium as _, Talk, offered, says_asleep, take_from};
 use crate::layout::{AWAITS_INPUT, AWAITS_OUTLET, AWAITS_REQUEST};
-use crate::mapped::WorkerMemory;
+use crate::mapped::{Bell, WorkerMemory};
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -32,7 +33,7 @@ impl PolledWorker {
     /// # Errors
     /// `InvalidData` for anything but such memory; the kernel's.
     pub fn attach(memory: &OwnedFd, wakers: Arc<Vec<OwnedFd>>) -> io::Result<Self> {
-        Ok(Self { mapped: WorkerMemory::attach(memory, wakers)?, talk: None })
+        Ok(Self { mapped: WorkerMemory::attach_polled(memory, wakers)?, talk: None })
     }
 
     /// Begins with the request that is offered; the one before is over by that. False: none is.
@@ -60,6 +61,12 @@ impl PolledWorker {
         if let Some(mut talk) = self.talk.take() {
             talk.finish(&self.mapped);
         }
+    }
+
+    /// The bell that is to be rung for what was done since this was last asked; sooner or later somebody has to.
+    #[must_use]
+    pub fn take_bell(&self) -> Option<Bell> {
+        self.mapped.take_bell()
     }
 
     /// Whether the worker says that it sleeps, and has not been called since.
@@ -113,6 +120,29 @@ mod tests {
         assert!(!memory.is_called(), "it was called for that");
         assert_eq!(worker.read(&mut bytes), 6);
         assert_eq!(&bytes, b"morean");
+    }
+
+    #[test]
+    fn a_bell_is_due_for_what_a_front_that_sleeps_waits_for() {
+        let (memory, fd) = Memory::create_polled().unwrap();
+        let bells =
+            Arc::new(vec![hostler_sys::shared::bell().unwrap(), hostler_sys::shared::bell().unwrap()]);
+        let mut worker = PolledWorker::attach(&fd, bells.clone()).unwrap();
+        let mut channel = memory.channel(0);
+        channel.offer(1, b"x");
+        assert!(worker.begin());
+        worker.write(b"a");
+        assert_eq!(worker.take_bell(), None, "nobody sleeps");
+        assert_eq!(channel.read(&mut Vec::new(), 9), Ok(1));
+        assert!(channel.sleep());
+        worker.write(b"b");
+        let bell = worker.take_bell().unwrap();
+        worker.write(b"c");
+        assert_eq!(worker.take_bell(), None, "it is due already");
+        let rung = |at: usize| hostler_sys::shared::clear(&bells[at]);
+        assert_eq!([0, 1].map(rung), [false, false]);
+        bell.ring();
+        assert_eq!([0, 1].map(rung), [false, true]);
     }
 
     #[test]

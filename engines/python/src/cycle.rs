@@ -21,13 +21,14 @@ use std::cell::UnsafeCell;
 use std::ffi::c_int;
 use std::ptr::null_mut;
 
-static METHODS: Immutable<[ffi::PyMethodDef; 8]> = Immutable([
+static METHODS: Immutable<[ffi::PyMethodDef; 9]> = Immutable([
     method(c"prepare", prepare, c"prepare(make, loads, extensions): the class of requests, what reads scopes, and what goes into them."),
     method(c"bind", bind, c"bind(cycle): its receive and send."),
     method(c"hears", hears, c"hears(connection): its data_received."),
-    method(c"begin", links::begin, c"begin(call_soon): a worker's event loop, which looks after memory beside connections."),
+    method(c"begin", links::begin, c"begin(call_soon, look, [settle]): a worker's event loop, which looks after memory beside connections."),
     method(c"greet", links::greet, c"greet(descriptor): what a new connection begins with, and its memory."),
     method(c"look", links::look_now, c"look(): serves what is in the memory."),
+    method(c"settle", links::settle_now, c"settle(): wakes the front for answers that are there."),
     method(c"leave", links::leave, c"leave(): this process has been forked, and the memory is its parent's."),
     ffi::PyMethodDef::zeroed(),
 ]);

@@ -153,7 +153,9 @@ class Worker:
         gc.freeze()
         self.listener = listener
         if connection.links is not None:
-            connection.links.begin(self.loop.call_soon, connection.links.look)
+            # Where requests begin in the loop's next turn, the front is woken for all of their answers behind them.
+            settle = () if self._is_eager else (connection.links.settle,)
+            connection.links.begin(self.loop.call_soon, connection.links.look, *settle)
         self.counted()
         self._listen()
         ready(file, seen)

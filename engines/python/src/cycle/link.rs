@@ -66,6 +66,13 @@ impl Inner {
         true
     }
 
+    /// Has the front woken for what was written, if it sleeps.
+    fn ring(&self) {
+        if let Some(bell) = self.memory.as_ref().and_then(PolledWorker::take_bell) {
+            links::ring(bell);
+        }
+    }
+
     /// Asks to be called for what may come. False: there is something to read.
     fn sleep(&mut self) -> bool {
         loop {
@@ -196,6 +203,7 @@ impl Link {
                 if let Some(memory) = inner.memory.as_mut().filter(|_| reads) {
                     links::read(memory, PIECE, &mut piece);
                 }
+                inner.ring();
                 (connection, begins)
             };
             if begins {
@@ -204,7 +212,12 @@ impl Link {
             if !piece.is_empty() {
                 super::hear::hear(&connection, &py::bytes(&piece)?)?;
             }
-            let is_asleep = self.inner().borrow_mut().sleep();
+            let is_asleep = {
+                let mut inner = self.inner().borrow_mut();
+                let is_asleep = inner.sleep();
+                inner.ring();
+                is_asleep
+            };
             self.has_flushed(&connection)?;
             if is_asleep {
                 return Ok(true);
@@ -240,10 +253,12 @@ impl Link {
             };
             let written = if pending.is_empty() { memory.write(bytes) } else { 0 };
             if written == bytes.len() {
+                inner.ring();
                 return Ok(());
             }
             pending.extend_from_slice(&bytes[written..]);
             let looks = !inner.sleep();
+            inner.ring();
             let is_full =
                 inner.pending.len() - inner.gone > HIGH && !std::mem::replace(&mut inner.is_full, true);
             (inner.connection.clone().filter(|_| is_full), looks)
@@ -336,6 +351,7 @@ unsafe extern "C" fn close(object: *mut ffi::PyObject, _: *mut ffi::PyObject) ->
             let mut inner = link.inner().borrow_mut();
             inner.is_closing = true;
             inner.flush();
+            inner.ring();
             inner.connection.clone()
         };
         if let Some(connection) = connection {

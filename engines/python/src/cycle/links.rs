@@ -2,12 +2,16 @@
 //!
 //! The front calls the worker over the socket of any of its connections (`hear`), once for all that it has written. The worker looks at
 //! those that have asked to be called and were, and asks again.
+//!
+//! A thread of the front that sleeps is woken at once by the first answer for it. Those that follow within [`LINGER`], while many
+//! are served in a row, leave it to [`settle`]: the thread is awake by then, and looks at all of them before it sleeps again.
 
 use super::link::Link;
 use super::shared;
-use crate::module::{given, needed};
+use crate::module::{argument, given, needed};
 use crate::py::{self, Object, Outcome, PythonError};
 use hostler_python_frames::asgi;
+use hostler_ring::Bell;
 use hostler_ring::polled::PolledWorker;
 use hostler_sys::fdpass::{self, Wait};
 use pyo3_ffi as ffi;
@@ -15,6 +19,10 @@ use std::cell::UnsafeCell;
 use std::io;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
+
+/// How long an answer may be there before the front is woken for it, while others are served.
+const LINGER: Duration = Duration::from_micros(50);
 
 /// What a worker has.
 struct Links {
@@ -32,6 +40,14 @@ struct Links {
     soon: bool,
     /// For what is read.
     buffer: Vec<u8>,
+    /// [`settle`], as Python calls it, where requests begin in the event loop's next turn; `None`: they begin at once.
+    settle: Option<Object>,
+    /// Requests are served in a row, and [`settle`] follows.
+    in_a_row: bool,
+    /// Bells that are to be rung then.
+    due: Vec<Bell>,
+    /// When one was rung.
+    rung: Option<Instant>,
 }
 
 /// They are there from a worker's beginning on.
@@ -48,6 +64,10 @@ static LINKS: Place = Place(UnsafeCell::new(Links {
     looking: false,
     soon: false,
     buffer: Vec::new(),
+    settle: None,
+    in_a_row: false,
+    due: Vec::new(),
+    rung: None,
 }));
 
 /// Runs with them; nothing of Python's is run meanwhile.
@@ -83,9 +103,54 @@ pub(super) fn look() -> Outcome<()> {
     if with(|links| std::mem::replace(&mut links.looking, true)) {
         return look_soon();
     }
+    with(|links| links.in_a_row = true);
     let looked = look_at_all();
-    with(|links| links.looking = false);
+    let settles_later = with(|links| {
+        links.looking = false;
+        links.call_soon.clone().zip(links.settle.clone())
+    });
+    match settles_later.map(|(call_soon, settle)| call_soon.call(&[&settle])) {
+        Some(Ok(_)) => {}
+        Some(Err(error)) => {
+            settle();
+            return looked.and(Err(error));
+        }
+        None => settle(),
+    }
     looked
+}
+
+/// Rings a bell, or has it rung soon.
+pub(super) fn ring(bell: Bell) {
+    with(|links| {
+        let now = Instant::now();
+        let is_recent = links.rung.is_some_and(|rung| now.duration_since(rung) < LINGER);
+        if !(links.in_a_row && is_recent) {
+            links.rung = Some(now);
+            bell.ring();
+        } else if !links.due.contains(&bell) {
+            links.due.push(bell);
+        }
+    });
+}
+
+/// Rings what is due: no more requests are served in a row.
+fn settle() {
+    with(|links| {
+        links.in_a_row = false;
+        if !links.due.is_empty() {
+            links.rung = Some(Instant::now());
+            links.due.drain(..).for_each(|bell| bell.ring());
+        }
+    });
+}
+
+pub(super) unsafe extern "C" fn settle_now(
+    _: *mut ffi::PyObject,
+    _: *mut ffi::PyObject,
+) -> *mut ffi::PyObject {
+    settle();
+    py::none()
 }
 
 fn look_at_all() -> Outcome<()> {
@@ -133,7 +198,8 @@ pub(super) unsafe extern "C" fn begin(
 ) -> *mut ffi::PyObject {
     given((|| {
         let (call_soon, look) = (needed(arguments, 0)?, needed(arguments, 1)?);
-        with(|links| (links.call_soon, links.look) = (Some(call_soon), Some(look)));
+        let settle = argument(arguments, 2);
+        with(|links| (links.call_soon, links.look, links.settle) = (Some(call_soon), Some(look), settle));
         Ok(py::none())
     })())
 }
