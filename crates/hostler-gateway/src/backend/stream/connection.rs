@@ -122,7 +122,10 @@ impl Connection {
     pub(super) fn poll_flush(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         if let Beside::Used(conversation) = &self.memory {
             let is_sent = self.unsent.flush(|bytes| conversation.write(bytes))?;
-            conversation.want_room(!is_sent);
+            if conversation.want_room(!is_sent) && is_sent {
+                // Whoever has a further piece of the body may wait for that, and will not be told otherwise.
+                context.waker().wake_by_ref();
+            }
             return if is_sent { Poll::Ready(Ok(())) } else { conversation.wait(context) };
         }
         // Most often there is room, and nothing to be asked.

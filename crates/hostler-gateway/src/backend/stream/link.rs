@@ -8,6 +8,8 @@
 //! The program is a tenant's. It is never called by an eventfd, which it could fill and make blocking for the front, too; it rings the
 //! front's threads by bells that are its pool's ([`Bells`]).
 
+#[cfg(test)]
+mod tests;
 mod thread;
 
 use super::Protocol;
@@ -73,11 +75,19 @@ impl Links {
 
     /// Offers memory over a new connection; `None`: the protocol has none, or it can't be had.
     pub(crate) fn offer<P: Protocol>(&self, socket: &Arc<OwnedFd>) -> Option<Box<Link>> {
-        let call = P::CALL?;
+        self.offer_by(socket, P::CALL?, P::offer_memory)
+    }
+
+    fn offer_by(
+        &self,
+        socket: &Arc<OwnedFd>,
+        call: &'static [u8],
+        message: impl FnOnce(u64) -> Vec<u8>,
+    ) -> Option<Box<Link>> {
         let counted = Counted::of(&self.count)?;
         let PoolBells(bells, number) = self.bells().ok()?;
         let (memory, descriptor) = Memory::create_polled().ok()?;
-        let message = P::offer_memory(number);
+        let message = message(number);
         let descriptors = [&descriptor].into_iter().chain(&bells.descriptors);
         let descriptors: Vec<_> = descriptors.map(AsFd::as_fd).collect();
         let sent = fdpass::send(socket.as_fd(), &message, &descriptors, Wait::No).ok()?;

@@ -9,7 +9,7 @@ use crate::backend::ring::bells::Bells;
 use crate::backend::ring::listen::Bell;
 use crate::backend::ring::{announce, begin_looking, count_offer, look_now};
 use rustix::io::Errno;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::io;
 use std::marker::PhantomData;
 use std::rc::Rc;
@@ -54,7 +54,8 @@ thread_local! {
 pub(in super::super) struct Conversation {
     slot: usize,
     thread: u32,
-    offered: std::cell::Cell<bool>,
+    offered: Cell<bool>,
+    wants_room: Cell<bool>,
     /// The slot is this thread's.
     not_send: PhantomData<Rc<()>>,
 }
@@ -81,7 +82,13 @@ impl Conversation {
         if sweep {
             tokio::task::spawn_local(sweep_until_idle());
         }
-        Ok(Self { slot, thread, offered: std::cell::Cell::new(false), not_send: PhantomData })
+        Ok(Self {
+            slot,
+            thread,
+            offered: Cell::new(false),
+            wants_room: Cell::new(false),
+            not_send: PhantomData,
+        })
     }
 
     /// Leaves the memory to the next one.
@@ -115,10 +122,11 @@ impl Conversation {
         if written == 0 { Err(Errno::AGAIN) } else { Ok(written) }
     }
 
-    /// Whether room to write is something to wake up for.
-    pub(in super::super) fn want_room(&self, wanted: bool) {
+    /// Whether room to write is something to wake up for; and whether it was.
+    pub(in super::super) fn want_room(&self, wanted: bool) -> bool {
         // Without an entry there is nothing to wake up for.
         let _ = self.with(|entry| entry.link.channel.want_room(wanted));
+        self.wants_room.replace(wanted)
     }
 
     /// What is there, at most so many bytes.
