@@ -5,6 +5,7 @@ mod frameworks;
 mod memory;
 mod plain;
 mod threads;
+mod unread;
 mod versions;
 pub(crate) mod websocket;
 

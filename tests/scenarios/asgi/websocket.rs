@@ -150,8 +150,10 @@ fn both_sides_can_close_with_a_code_and_a_reason() {
     socket.say(CLOSE, &4001_u16.to_be_bytes());
     assert_eq!(socket.0.byte(), None);
     let mut socket = Open::to(&server, "/", "");
-    socket.say(CLOSE, &[&3000_u16.to_be_bytes()[..], b"enough"].concat());
-    assert_eq!(socket.code(), 3000);
+    // It is told what it has said, with the reason, which is what pages see of their own.
+    let last = [&3000_u16.to_be_bytes()[..], b"enough"].concat();
+    socket.say(CLOSE, &last);
+    assert_eq!(socket.hear(), (CLOSE, last));
     assert_eq!(socket.0.byte(), None);
     log_when(&server, "left with 3000 enough");
     drop(Open::to(&server, "/", ""));

@@ -356,9 +356,9 @@ async fn deliver(
         return After::Linger;
     }
     let unread = !incoming.borrow().is_complete();
-    // A program may go on reading its input while it answers: nobody else may take it then. And what a client has
-    // not been asked for (100 Continue) may come or not.
-    let taken = unread && (matches!(reply.body, Body::Stream(_)) || expect);
+    // A program may go on reading its input while it answers: nobody else may take it then. What a client has not been
+    // asked for (100 Continue) may come or not. And what is long is not waited for.
+    let taken = unread && (matches!(reply.body, Body::Stream(_)) || expect || incoming.borrow().is_long());
     let keep =
         wish.persistent && !both && !reply.close && !thread.draining() && peer.may_continue() && !taken;
     let outgoing = Outgoing {
@@ -428,12 +428,18 @@ async fn turn_away(
     reply.finish(thread, sent, &result, received as u64, false);
 }
 
+/// How long a client whose connection is about to close may send nothing, and how long it may go on sending, as with Apache:
+/// many read no answer before all of their request has gone.
+const SILENCE: Duration = Duration::from_secs(2);
+const FAREWELL: Duration = Duration::from_secs(30);
+
 /// Closes so that the client gets all of the answer: a close with unread bytes would reset the connection.
 async fn linger(wire: &Wire) {
     if poll_fn(|cx| wire.io.borrow_mut().poll_shutdown(cx)).await.is_err() {
         return;
     }
-    wire.deadline.set(Duration::from_secs(2));
+    let end = Instant::now() + FAREWELL;
+    wire.deadline.set(SILENCE);
     wire.deadline.silent(false);
     poll_fn(|cx| {
         loop {
@@ -442,7 +448,7 @@ async fn linger(wire: &Wire) {
             }
             match ready!(with_scratch(|scratch| wire.io.borrow_mut().poll_read(cx, scratch))) {
                 Ok(0) | Err(_) => return Poll::Ready(()),
-                Ok(_) => {}
+                Ok(_) => wire.deadline.set_at(end.min(Instant::now() + SILENCE)),
             }
         }
     })

@@ -14,6 +14,11 @@ use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 use std::time::Instant;
 
+/// Bytes of a body that nobody has wanted which are read for the sake of the next request on the connection; and of one whose
+/// length is not known beforehand, where the answer has said that there can be a next one.
+const DROPPED: u64 = 256 << 10;
+const DROPPED_UNKNOWN: u64 = 16 << 20;
+
 /// The body of the request that is being answered.
 pub(crate) struct Incoming {
     wire: Rc<Wire>,
@@ -87,6 +92,12 @@ impl Incoming {
             Framing::Length(_) => false,
             Framing::Chunked => self.decoder.is_done(),
         }
+    }
+
+    /// Whether it is known that more is to come than is read only to be dropped: a new connection is cheaper for both sides,
+    /// and the answer says so.
+    pub(super) fn is_long(&self) -> bool {
+        matches!(self.framing, Framing::Length(left) if left > DROPPED)
     }
 
     fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Bytes>, BodyError>> {
@@ -188,14 +199,13 @@ pub(super) async fn discard(incoming: &RefCell<Incoming>) -> bool {
     if waits(&incoming.borrow()) {
         return false;
     }
-    let mut dropped = 0;
+    let mut dropped = 0_u64;
     while let Some(chunk) = poll_fn(|cx| incoming.borrow_mut().poll_chunk(cx)).await {
         match chunk {
-            Ok(chunk) => dropped += chunk.len(),
+            Ok(chunk) => dropped += chunk.len() as u64,
             Err(_) => return false,
         }
-        // More than this is cheaper for both sides on a new connection.
-        if dropped > 256 << 10 {
+        if dropped > DROPPED_UNKNOWN {
             return false;
         }
     }

@@ -68,7 +68,7 @@ class Cycle(Receiver):
             code, reason = payload
             self._decoder = None
             if self._state is ACCEPTED:
-                self._say(codec.close(code))
+                self._say(codec.close(code, reason))
             self._finish(code, reason)
             self.connection.transport.close()
 
