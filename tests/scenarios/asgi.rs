@@ -98,6 +98,26 @@ fn a_slash_that_is_left_as_it_was_is_told_as_it_was_sent() {
 }
 
 #[test]
+fn what_the_document_root_has_is_nothing_to_an_application() {
+    needs_python!();
+    let text = "async def app(scope, receive, send):\n    await say(send, scope['path'])\n";
+    let mapped = "<Location /mapped>\nDirectoryCheckHandler Off\n</Location>\n\
+                  <Location /files>\nSetHandler None\n</Location>\n";
+    let server = site(text, mapped)
+        .file("htdocs/index.html", "no")
+        .file("htdocs/docs/index.html", "no")
+        .file("htdocs/mapped/index.html", "no")
+        .file("htdocs/files/index.html", "a file")
+        .start();
+    for path in ["/", "/docs", "/docs/", "/docs/index.html"] {
+        assert_eq!((server.get(path).status, &*server.get(path).text()), (200, path));
+    }
+    // As with handlers of Apache's own, where that is said.
+    assert_eq!((server.get("/mapped").status, &*server.get("/mapped/").text()), (301, "/mapped/index.html"));
+    assert_eq!((server.get("/files").status, &*server.get("/files/").text()), (301, "a file"));
+}
+
+#[test]
 fn an_answer_has_the_fields_that_the_application_gives_whatever_the_url_looks_like() {
     needs_python!();
     let text = r#"

@@ -277,3 +277,18 @@ fn in_a_location_match_the_application_is_mounted_at_what_matches() {
     assert_eq!(said("/app/one-two/three"), "|/app/one-two/three", "not in the middle of a name");
     assert_eq!(said("/y/z.x"), "|/y/z.x", "an expression about the end says nothing of the beginning");
 }
+
+#[test]
+fn what_the_document_root_has_is_nothing_to_an_application() {
+    needs_program!("/usr/bin/perl");
+    let location =
+        "<Location />\nSetHandler psgi\nPSGIApp \"@ROOT@/app.psgi\"\nRequire all granted\n</Location>";
+    let server = application("sub { [200, [], [$_[0]{PATH_INFO}]] }")
+        .file("htdocs/index.html", "no")
+        .file("htdocs/docs/index.html", "no")
+        .config(location)
+        .start();
+    for path in ["/", "/docs", "/docs/"] {
+        assert_eq!((server.get(path).status, &*server.get(path).text()), (200, path));
+    }
+}

@@ -29,6 +29,9 @@ pub struct Technique {
     pub modules: &'static [&'static Module],
     /// `Some`: it answers in warm workers and no more, and the front needs no module for it.
     pub plain: Option<Plain>,
+    /// Whether one program answers for all URLs where these settings hold, whatever files there are: then directories have
+    /// no slash at their end and no index, unless `DirectoryCheckHandler Off` says so.
+    pub is_whole: fn(&DirConfig) -> bool,
     /// Who answers for a file, for `hostler explain`: `the PSGI application /srv/app.psgi, in a warm worker`.
     pub answers: fn(&DirConfig, file: &str) -> String,
 }

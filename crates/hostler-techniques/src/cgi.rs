@@ -19,6 +19,7 @@ pub static CGI: Technique = Technique {
     phases: Phases::Response,
     modules: &[],
     plain: None,
+    is_whole: |_| false,
     answers: |dir, _| match CGI.isolation(dir) {
         Isolation::Fork => {
             "a CGI program in Perl, forked from a warm parent for each request (Isolation fork)".to_owned()

@@ -26,6 +26,7 @@ pub static FCGID: Technique = Technique {
     phases: Phases::Response,
     modules: &[],
     plain: None,
+    is_whole: |_| false,
     answers: |dir, file| match dir.fcgid.wrapper(file.as_bytes()) {
         Some(wrapper) => {
             format!("{file}, run by the FastCGI program {} (FcgidWrapper)", wrapper.command.join(" "))

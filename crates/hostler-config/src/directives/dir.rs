@@ -38,7 +38,8 @@ static DIRECTIVES: &[Directive] = &[
         "DirectoryCheckHandler",
         Arity::Flag,
         "On|Off",
-        "Leaves directories alone that have another handler",
+        "Leaves directories alone that have another handler (default Off, and On where ASGIApp or PSGIApp answers for all URLs of a \
+         section)",
         |command, args| {
             command.dir.dir.check_handler = Some(args.flag());
             Ok(())
@@ -110,10 +111,10 @@ impl Dir {
         self.slash != Some(false)
     }
 
-    /// Whether a directory that has a handler of its own is left to it.
+    /// Whether a directory that has a handler of its own is left to it; nothing: that is not said.
     #[must_use]
-    pub fn leaves_handled(&self) -> bool {
-        self.check_handler == Some(true)
+    pub fn leaves_handled(&self) -> Option<bool> {
+        self.check_handler
     }
 
     /// The local URL that serves what is no file.
@@ -191,7 +192,7 @@ mod tests {
         ])
         .unwrap();
         assert_eq!((dir.fallback_resource(), dir.index_redirect_status()), (Some("/x"), Some(302)));
-        assert!(!dir.redirects_to_slash() && dir.leaves_handled());
+        assert!(!dir.redirects_to_slash() && dir.leaves_handled() == Some(true));
         let dir = merged(&["FallbackResource /x\nDirectoryIndexRedirect 307", "FallbackResource disabled"])
             .unwrap();
         assert_eq!((dir.fallback_resource(), dir.index_redirect_status()), (None, Some(307)));

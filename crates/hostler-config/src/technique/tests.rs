@@ -42,6 +42,7 @@ const PERL: Technique = Technique {
     phases: Phases::All,
     modules: &[&perl::MODULE, &perl::LOADING, &perl::TELLING, &perl::CALLING],
     plain: None,
+    is_whole: |_| false,
     answers: NOBODY,
 };
 
@@ -57,6 +58,7 @@ const CGI: Technique = Technique {
     phases: Phases::Response,
     modules: &[],
     plain: None,
+    is_whole: |_| false,
     answers: NOBODY,
 };
 

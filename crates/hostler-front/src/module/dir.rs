@@ -3,10 +3,12 @@
 use crate::hook::phases::Phase;
 use crate::hook::registry::{Effect, Hook, Module, Run};
 use crate::hook::walk::look_up;
+use crate::module::core::types::DIRECTORY;
 use crate::request::flow::{Continue, Flow, Halt, Outcome};
 use crate::request::variables;
 use crate::request::{FileEntry, Request};
 use hostler_config::directives::alias::escape_path;
+use hostler_config::technique;
 
 pub(crate) static MODULE: Module = Module {
     hooks: &[Hook {
@@ -34,27 +36,26 @@ async fn directory(request: &mut Request) -> Continue {
     if !request.resource.found.is_directory() {
         return Ok(());
     }
-    let dir = request.resource.dir.clone();
-    let handled =
-        request.resource.handler.as_deref().is_some_and(|h| h != crate::module::core::types::DIRECTORY);
     if request.target.uri.last() != Some(&b'/') {
         return if lacks_slash(request) { slash(request) } else { Ok(()) };
     }
-    if handled && dir.dir.leaves_handled() {
-        return Ok(());
-    }
-    index(request).await
+    if is_left(request) { Ok(()) } else { index(request).await }
+}
+
+/// Whether a directory is left to a handler of its own.
+fn is_left(request: &Request) -> bool {
+    let handler = request.resource.handler.as_deref().filter(|&handler| handler != DIRECTORY);
+    let dir = &request.resource.dir;
+    let is_whole = |handler| technique::of_handler(handler).is_some_and(|row| (row.is_whole)(dir));
+    handler.is_some_and(|handler| dir.dir.leaves_handled().unwrap_or_else(|| is_whole(handler)))
 }
 
 /// Whether the client is sent to the name of a directory with a slash.
 pub(crate) fn lacks_slash(request: &Request) -> bool {
-    let dir = &request.resource.dir.dir;
-    let handled =
-        request.resource.handler.as_deref().is_some_and(|h| h != crate::module::core::types::DIRECTORY);
     request.resource.found.is_directory()
         && request.target.uri.last() != Some(&b'/')
-        && dir.redirects_to_slash()
-        && !(handled && dir.leaves_handled())
+        && request.resource.dir.dir.redirects_to_slash()
+        && !is_left(request)
 }
 
 /// Adds the request's query to a local target.

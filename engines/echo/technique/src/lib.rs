@@ -37,5 +37,6 @@ pub static ECHO: Technique = Technique {
     phases: Phases::Response,
     modules: &[],
     plain: Some(Plain { directory: |_| b"said: ".to_vec(), runs_to_end: false }),
+    is_whole: |_| false,
     answers: |_, file| format!("the tests' echo, in a warm worker: {file}"),
 };

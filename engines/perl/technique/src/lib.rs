@@ -51,6 +51,7 @@ pub static PERL: Technique = Technique {
     phases: Phases::All,
     modules: &[&perl::MODULE, &perl::LOADING, &perl::TELLING, &perl::CALLING],
     plain: None,
+    is_whole: |_| false,
     answers: |dir, _| {
         let functions = dir.perl.handlers.of(Phase::Response).join(", ");
         let functions = if functions.is_empty() { "no PerlResponseHandler".to_owned() } else { functions };
@@ -68,6 +69,7 @@ pub static PSGI: Technique = Technique {
     phases: Phases::Response,
     modules: &[&psgi::MODULE],
     plain: None,
+    is_whole: |dir| dir.part(&psgi::DIR).app.is_some(),
     answers: |dir, file| {
         let app = dir.part(&psgi::DIR).app.as_deref().unwrap_or(file);
         format!("the PSGI application {app}, in a warm worker")

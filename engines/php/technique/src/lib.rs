@@ -49,5 +49,6 @@ pub static PHP: Technique = Technique {
     phases: Phases::Response,
     modules: &[&php::MODULE],
     plain: None,
+    is_whole: |_| false,
     answers: |_, file| format!("PHP, in a warm worker: {file}"),
 };

@@ -62,6 +62,7 @@ pub static WSGI: Technique = Technique {
     phases: Phases::Response,
     modules: &[&MODULE, &refused::MODULE],
     plain: None,
+    is_whole: |_| false,
     answers: |dir, file| {
         let callable = dir.part(&DIR).callable.as_deref().unwrap_or(parts::CALLABLE);
         format!("the WSGI application {callable} of {file}, in a warm worker")
@@ -89,6 +90,7 @@ pub static ASGI: Technique = Technique {
     phases: Phases::Response,
     modules: &[&asgi::MODULE],
     plain: None,
+    is_whole: |dir| dir.part(&asgi::DIR).app.is_some(),
     answers: |dir, _| match &dir.part(&asgi::DIR).app {
         Some(app) => format!("the ASGI application {}, in warm workers of its own", app.said),
         None => "no ASGI application: ASGIApp is missing".to_owned(),
