@@ -120,7 +120,10 @@ impl Request {
     /// Goes on as the request for an index file that was looked up (`ap_internal_fast_redirect`).
     pub(crate) fn absorb(&mut self, sub: Self) {
         self.target.uri = sub.target.uri;
-        self.resource = sub.resource;
+        // What has mapped the URL that was asked for goes on to be told (CONTEXT_PREFIX).
+        let mapped = std::mem::replace(&mut self.resource, sub.resource);
+        self.resource.context_prefix = mapped.context_prefix;
+        self.resource.context_document_root = mapped.context_document_root;
         self.reply.filters = sub.reply.filters;
         self.env = sub.env;
         self.user = sub.user.or(self.user.take());
