@@ -70,7 +70,7 @@ print <<'EOT';
 | `$s->add_version_component` | is seen by `get_server_description` and its kin in this process; clients are told the front's name. |
 | `$r->connection->remote_host`, `get_remote_host` | no name is looked up; the address where a name may be replaced by it. |
 | `$r->prev` | after an internal redirect: the request before it as it was left; with its `pnotes` where Perl has named the redirect or the error, and answers what it leads to. |
-| `$r->lookup_uri` ... | the front is asked; a chain of filters given with the URL is not looked at. `run` sends the answer as part of this one's, and nothing of what `lookup_uri` was refused. |
+| `$r->lookup_uri` ... | the front is asked. `run` sends the answer as part of this one's, past this one's filters in Perl, as in mod_perl; it dies where a chain that begins with one of those was given with the URL. It sends nothing of what `lookup_uri` was refused. |
 | `$r->pool`, `APR::Pool` | cleanups run as they do in Apache; memory is Perl's business. |
 | `APR::Request` | uploads are files from the first byte on, whatever `brigade_limit` says; without `read_limit` (`POST_MAX`) a body may be as long as `LimitRequestBody` allows. Cookies and parameters can have classes of a program's own; there are no hooks written in C. |
 | request objects | live as long as their request. A kept one dies with a clear message when it is used. |

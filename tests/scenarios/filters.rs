@@ -15,7 +15,9 @@ sub hangs { sleep 60 }
 sub killed { kill 9, $$; sleep 9 }
 sub forever { my $f = shift; $f->print('x' x 65536) while 1 }
 sub page { my $r = shift; $r->content_type('text/plain'); $r->print('a page'); 0 }
-sub part { my $r = shift; $r->content_type('text/plain'); $r->print('a page '); $r->lookup_uri('/plain.txt')->run; 0 }
+sub part { my $r = shift; $r->content_type('text/plain'); $r->print('a page '); my $f = $r->args ? $r->output_filters : undef;
+    $r->lookup_uri('/plain.txt', $f)->run; $r->print(' and more'); 0 }
+sub about { my $f = shift; while ($f->read(my $b, 4096)) { $f->print(uc $b); $f->r->lookup_uri('/plain.txt')->run } 0 }
 1;
 "#;
 
@@ -24,7 +26,7 @@ fn site(more: &str) -> Site {
     let mut text = String::from(
         "Timeout 2\nPerlSwitches -I@ROOT@/lib\nPerlModule F\nScriptAlias /cgi-bin/ \"@ROOT@/cgi-bin/\"\n",
     );
-    for name in ["shout", "dies", "late", "hangs", "killed", "forever"] {
+    for name in ["shout", "about", "dies", "late", "hangs", "killed", "forever"] {
         text.push_str(&format!(
             "Alias /file/{name} \"@ROOT@/htdocs\"\n<Location /file/{name}>\nPerlOutputFilterHandler F::{name}\n</Location>\n\
              <Location /page/{name}>\nSetHandler modperl\nPerlResponseHandler F::page\nPerlOutputFilterHandler F::{name}\n\
@@ -113,9 +115,15 @@ fn a_filter_that_prints_for_ever_is_ended_with_its_client() {
 }
 
 #[test]
-fn what_another_request_answers_does_not_pass_by_a_filter() {
+fn what_another_request_answers_passes_by_filters_unless_it_is_to_go_through_them() {
     let server = site("").start();
-    let answer = server.get("/part");
+    assert_eq!(server.get("/part").text(), "A PAGE plain text AND MORE", "{}", server.error_log());
+    for of_whom in ["/page", "/file"] {
+        let answer = server.get(&format!("{of_whom}/about/plain.txt")).text();
+        let own = if of_whom == "/page" { "A PAGE" } else { "PLAIN TEXT" };
+        assert_eq!(answer, format!("plain text{own}"), "{}", server.error_log());
+    }
+    let answer = server.get("/part?through");
     assert!(!answer.text().contains("plain text"), "{}", answer.text());
     let _ = server.await_error("cannot go through this one's filters in Perl");
 }

@@ -273,10 +273,9 @@ XS(hp_run_target)
     hp_told told;
     if (!r->main || !r->target)
         croak("run: not a sub-request");
-    if (hp_request_has_filters(aTHX_ hp_request_printing(r)))
-        croak("run: what another request answers cannot go through this one's filters in Perl");
     target = SvPV(url_of(aTHX_ r), length);
-    hp_request_push(aTHX_ hp_request_printing(r)); /* what was printed before comes before */
+    if (!hp_request_let_by(aTHX_ hp_request_printing(r))) /* what was printed before comes before */
+        croak("run: a filter of this request's in Perl has failed");
     hp_ask_run(target, length, r->id, hp_request_changes(aTHX_ r, &changes, room) ? &changes : NULL);
     hp_serve_until_told(aTHX_ & told);
     /* What its handler returns: OK. */

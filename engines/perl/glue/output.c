@@ -362,6 +362,21 @@ void hp_request_push(pTHX_ hp_request *r)
     hp_out_publish();
 }
 
+int hp_request_let_by(pTHX_ hp_request *r)
+{
+    if (!hp_request_has_filters(aTHX_ r)) {
+        hp_request_push(aTHX_ r);
+        return 1;
+    }
+    hp_request_pass_gathered(aTHX_ r);
+    if (r->filter_failed)
+        return 0;
+    if (!is_mute(r) && !r->parse_headers)
+        hp_request_send_head(aTHX_ r);
+    hp_out_publish();
+    return 1;
+}
+
 int hp_request_autoflush(pTHX_ hp_request *r)
 {
     IO *io = GvIOp(PL_defoutgv);

@@ -136,6 +136,9 @@ int hp_request_has_filters(pTHX_ const hp_request *r);
 void hp_request_begin_filters(pTHX_ hp_request *r);
 /* What was printed goes on, as the handler's own flush would let it. */
 void hp_request_pass_gathered(pTHX_ hp_request *r);
+/* What was printed is on its way, as far as filters in Perl let it: bytes that are not theirs come next, as those of a
+ * sub-request. 0: a filter has failed, and nothing may. */
+int hp_request_let_by(pTHX_ hp_request *r);
 /* Sends bytes as they are: they have been through the filters. */
 void hp_request_transmit(pTHX_ hp_request *r, const char *bytes, STRLEN length);
 /* What programs have changed of it, with `room` for 64 fields; 0: nothing. */

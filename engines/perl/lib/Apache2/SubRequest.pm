@@ -8,8 +8,22 @@ require Apache2::RequestRec;
 our @ISA     = ('Apache2::RequestRec');
 our $VERSION = '2.000012';
 
-# Sends the answer to the client; its status.
-sub run { return Hostler::Request::run($_[0]) }
+# Sends the answer to the client, past the filters of the request that it is a part of, unless `lookup_...` was given where
+# in their chain it begins; its status.
+sub run {
+    my $sub   = shift;
+    my $first = Hostler::Request::stash($sub)->{'first filter'};
+    if (_is_of_perl($first)) {
+        require Carp;
+        Carp::croak("run: what another request answers cannot go through this one's filters in Perl");
+    }
+    return Hostler::Request::run($sub);
+}
+
+sub _is_of_perl {
+    my $filter = shift;
+    return ref $filter && $filter->{at} < @{ $filter->{chain} };
+}
 
 package Apache2::RequestRec;
 
@@ -21,23 +35,33 @@ sub _full {
 }
 
 sub _look_up {
-    my ($r, $method, $target, $uri_of_file) = @_;
+    my ($r, $method, $target, $uri_of_file, $first_filter) = @_;
     my $sub = Hostler::Request::look_up($r, $method, $target, $uri_of_file);
-    return $sub if defined $sub;
-    require Carp;
-    Carp::croak("the server did not say what $target maps to");
+    if (!defined $sub) {
+        require Carp;
+        Carp::croak("the server did not say what $target maps to");
+    }
+    Hostler::Request::stash($sub)->{'first filter'} = $first_filter;
+    return $sub;
 }
 
-sub lookup_uri        { my ($r, $uri) = @_; return _look_up($r, 'GET', _full($r->uri, $uri), undef) }
-sub lookup_method_uri { my ($r, $method, $uri) = @_; return _look_up($r, $method, _full($r->uri, $uri), undef) }
+sub lookup_uri {
+    my ($r, $uri, $first_filter) = @_;
+    return _look_up($r, 'GET', _full($r->uri, $uri), undef, $first_filter);
+}
+
+sub lookup_method_uri {
+    my ($r, $method, $uri, $first_filter) = @_;
+    return _look_up($r, $method, _full($r->uri, $uri), undef, $first_filter);
+}
 
 # A file beside this request's has a URL beside this request's; another has none (ap_sub_req_lookup_file).
 sub lookup_file {
-    my ($r, $file) = @_;
+    my ($r, $file, $first_filter) = @_;
     my $full   = _full($r->filename, $file);
     my $folder = $r->filename =~ s{[^/]*\z}{}r;
     my $uri    = index($full, $folder) == 0 ? _full($r->uri, substr $full, length $folder) : '';
-    return _look_up($r, 'GET', $full, $uri);
+    return _look_up($r, 'GET', $full, $uri, $first_filter);
 }
 
 sub internal_redirect {
