@@ -5,6 +5,7 @@ use crate::faults::process;
 use hostler_tests::{Response, SITE_UID, Server, Site, await_that, needs_root, until};
 use rustix::process::Signal;
 use std::fs;
+use std::io::Read;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -109,14 +110,14 @@ fn a_program_that_cannot_be_run_says_what_to_do() {
 fn a_program_that_others_could_have_changed_is_not_run_for_a_user() {
     needs_root!();
     let cases = [
-        ("htdocs/x.cgi", 0o775, "chmod go-w it"),
-        ("htdocs/x.cgi", 0o4755, "chmod ug-s it"),
-        ("htdocs", 0o777, "chmod go-w the directory"),
+        ("htdocs/x.cgi", SITE_UID, 0o775, "chmod go-w it"),
+        ("htdocs/x.cgi", 0, 0o4755, "chmod ug-s it"),
+        ("htdocs", SITE_UID, 0o777, "chmod go-w the directory"),
     ];
-    for (name, mode, hint) in cases {
+    for (name, owner, mode, hint) in cases {
         let site = program("printf 'Content-Type: text/plain\\n\\nran'")
             .config(&format!("AssignUserID #{SITE_UID} #{SITE_UID}"));
-        let site = site.owner("htdocs", SITE_UID).owner("htdocs/x.cgi", SITE_UID).mode(name, mode);
+        let site = site.owner("htdocs", SITE_UID).owner("htdocs/x.cgi", owner).mode(name, mode);
         let server = site.start();
         assert_eq!(server.get("/x.cgi").status, 500, "{hint}");
         let _ = server.await_error(hint);
@@ -226,6 +227,20 @@ fn a_client_that_has_said_everything_gets_its_answer() {
         let answer = client.response();
         assert_eq!((answer.status, answer.text(), answer.truncated), (200, "end".into(), false), "{request}");
     }
+}
+
+#[test]
+fn who_has_said_everything_can_read_a_status_line_at_once() {
+    let server = program("printf '\\nend'").start();
+    // Of slow answers the first bytes are sent ahead, to see whether the client has gone.
+    let is_whole = |_| {
+        let mut client = server.connect();
+        client.send("GET /x.cgi HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
+        client.finish();
+        let mut first = [0; 64];
+        client.sender().read(&mut first).is_ok_and(|length| length > "HTTP/1.1 200 OK".len())
+    };
+    assert!((0..50).any(is_whole));
 }
 
 #[test]

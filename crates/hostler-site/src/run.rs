@@ -202,7 +202,7 @@ fn check_file(node: &Node, directory: &Node, name: &[u8], suexec: bool) -> Resul
     }
     let (mode, owner) = (permissions(node.stat()), node.stat().st_uid);
     let uid = rustix::process::geteuid().as_raw();
-    if mode & 0o6000 != 0 {
+    if changes_identity(node.stat()) {
         return Err(RunError::SetId { mode });
     }
     if suexec && mode & 0o022 != 0 {
@@ -215,6 +215,13 @@ fn check_file(node: &Node, directory: &Node, name: &[u8], suexec: bool) -> Resul
         Some(Errno::ACCESS) => RunError::NotExecutable { uid, mode },
         _ => unreachable_program(&e),
     })
+}
+
+/// Whether it would run as somebody else than the site: a bit that names the site's own user or group changes nothing.
+fn changes_identity(stat: &Stat) -> bool {
+    let mode = permissions(stat);
+    mode & 0o4000 != 0 && stat.st_uid != rustix::process::geteuid().as_raw()
+        || mode & 0o2000 != 0 && stat.st_gid != rustix::process::getegid().as_raw()
 }
 
 fn permissions(stat: &Stat) -> u32 {

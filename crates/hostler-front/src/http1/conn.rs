@@ -359,6 +359,9 @@ async fn deliver(
     // A program may go on reading its input while it answers: nobody else may take it then. What a client has not been
     // asked for (100 Continue) may come or not. And what is long is not waited for.
     let taken = unread && (matches!(reply.body, Body::Stream(_)) || expect || incoming.borrow().is_long());
+    if unread && !taken {
+        incoming.borrow_mut().skim();
+    }
     let keep =
         wish.persistent && !both && !reply.close && !thread.draining() && peer.may_continue() && !taken;
     let outgoing = Outgoing {

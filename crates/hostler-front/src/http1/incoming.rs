@@ -100,6 +100,18 @@ impl Incoming {
         matches!(self.framing, Framing::Length(left) if left > DROPPED)
     }
 
+    /// Drops what has come of a body that nobody has read: the log tells of what comes behind it. What is wrong with it
+    /// is found by who goes on with the connection.
+    pub(super) fn skim(&mut self) {
+        while self.failed.is_none() {
+            match self.buffered() {
+                Ok(Some(chunk)) => self.received += chunk.len() as u64,
+                Ok(None) => break,
+                Err(error) => self.failed = Some(error),
+            }
+        }
+    }
+
     fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Bytes>, BodyError>> {
         loop {
             // As Apache does, also when the client has not waited.

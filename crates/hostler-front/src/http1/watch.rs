@@ -3,7 +3,8 @@
 //!
 //! The end of what a client sends can mean two things: it has closed the connection, or it has only said
 //! everything and still reads. Only an attempt to send tells them apart, as a closed connection is reset by it. So
-//! the first bytes of the answer, which are the same in every answer, are sent ahead of the rest.
+//! the first bytes of the answer, which are the same in every answer, are sent ahead of the rest, unless that comes soon:
+//! some clients take what they read first for the whole line.
 
 use super::wire::Wire;
 use crate::io::scratch::with_scratch;
@@ -36,6 +37,8 @@ pub(super) struct Watch {
     pub(super) ahead: Cell<usize>,
     /// The client has said everything; when to look again whether it is still there.
     ended: RefCell<Option<Pin<Box<Sleep>>>>,
+    /// Since then it has been tried to send.
+    has_tried: Cell<bool>,
 }
 
 impl Watch {
@@ -68,7 +71,13 @@ impl Wire {
                     return Poll::Ready(());
                 }
                 ready!(timer.as_mut().poll(cx));
-                TICKS.1
+                if self.watch.has_tried.replace(true) {
+                    TICKS.1
+                } else if self.send_beginning(cx) {
+                    TICKS.0
+                } else {
+                    return Poll::Ready(());
+                }
             } else if ready!(self.poll_end(cx)) {
                 TICKS.0
             } else {
@@ -78,7 +87,7 @@ impl Wire {
         }
     }
 
-    /// Waits for the end of what the client sends; false: it has gone.
+    /// Waits for the end of what the client sends; false: the connection is broken.
     fn poll_end(&self, cx: &mut Context<'_>) -> Poll<bool> {
         while self.pending.borrow().len() < AHEAD {
             match ready!(with_scratch(|scratch| {
@@ -88,7 +97,7 @@ impl Wire {
                 }
                 read
             })) {
-                Ok(0) => return Poll::Ready(self.send_beginning(cx)),
+                Ok(0) => return Poll::Ready(true),
                 Ok(_) => {}
                 Err(_) => return Poll::Ready(false),
             }
