@@ -233,14 +233,17 @@ impl Drop for Working {
     }
 }
 
-/// What h2 lets pass though RFC 9113 forbids it, a value with white space at an end (§8.2.1); and what is beyond the
-/// limits that hold for HTTP/1 too. The status, and a sentence for the log.
+/// What h2 lets pass though RFC 9113 forbids it, a value with white space at an end (§8.2.1); URLs of other schemes, which are
+/// a forward proxy's (Apache answers 400 to them); and what is beyond the limits that hold for HTTP/1 too. The status, and a sentence for the log.
 fn unfit<B>(request: &hyper::Request<B>, limits: &Limits) -> Option<(u16, &'static str)> {
     let headers = request.headers();
     let together = |name| headers.get_all(name).iter().map(|value| value.len() + 2).sum::<usize>() - 2;
     let padded = |value: &http::HeaderValue| value.as_bytes().trim_ascii().len() != value.len();
+    let is_web = |scheme: &str| ["http", "https"].iter().any(|known| scheme.eq_ignore_ascii_case(known));
     if headers.values().any(padded) {
         Some((400, "a field's value begins or ends with white space"))
+    } else if !request.uri().scheme_str().is_none_or(is_web) {
+        Some((400, "its :scheme is neither http nor https"))
     } else if request.uri().path_and_query().is_some_and(|path| path.as_str().len() > limits.line) {
         Some((414, "the path is longer than LimitRequestLine"))
     } else if limits.fields > 0 && headers.len() > limits.fields + (headers.get_all("cookie").iter().count())

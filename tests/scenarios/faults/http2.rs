@@ -282,6 +282,17 @@ fn fields_have_the_limits_of_http_1() {
     assert_eq!(status(&[GET[0], GET[1], GET[2], (":path", &long)]), 414);
 }
 
+#[test]
+fn urls_of_other_schemes_are_nobody_s_here() {
+    let server = server("");
+    for (scheme, expected) in [("http", 200), ("https", 200), ("HTTP", 200), ("ftp", 400), ("invalid", 400)] {
+        match request(&server, &[GET[0], (":scheme", scheme), GET[2], GET[3]], None) {
+            Outcome::Answer(status, _) => assert_eq!(status, expected, "{scheme}"),
+            other => panic!("{scheme}: {other:?}"),
+        }
+    }
+}
+
 /// How often the threads of a process have waited for something.
 fn waits(pid: u32) -> u64 {
     let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).expect("a process");
