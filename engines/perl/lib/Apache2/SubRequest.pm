@@ -11,18 +11,12 @@ our $VERSION = '2.000012';
 # Sends the answer to the client, past the filters of the request that it is a part of, unless `lookup_...` was given where
 # in their chain it begins; its status.
 sub run {
-    my $sub   = shift;
-    my $first = Hostler::Request::stash($sub)->{'first filter'};
-    if (_is_of_perl($first)) {
+    my $sub = shift;
+    if (Hostler::Request::stash($sub)->{'is for filters'}) {
         require Carp;
         Carp::croak("run: what another request answers cannot go through this one's filters in Perl");
     }
     return Hostler::Request::run($sub);
-}
-
-sub _is_of_perl {
-    my $filter = shift;
-    return ref $filter && $filter->{at} < @{ $filter->{chain} };
 }
 
 package Apache2::RequestRec;
@@ -41,7 +35,9 @@ sub _look_up {
         require Carp;
         Carp::croak("the server did not say what $target maps to");
     }
-    Hostler::Request::stash($sub)->{'first filter'} = $first_filter;
+    # Behind those in Perl only the server's own are left.
+    Hostler::Request::stash($sub)->{'is for filters'} = 1
+        if ref $first_filter && $first_filter->{at} < @{ $first_filter->{chain} };
     return $sub;
 }
 
