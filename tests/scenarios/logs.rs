@@ -1,8 +1,9 @@
 //! Access logs and error logs: what is in them, where they go, and that nothing about them fails a request.
 
-use hostler_tests::{Server, Site, await_that, until};
+use hostler_tests::{Server, Site, await_that, needs_program, until};
 use rustix::process::Signal;
 use std::fs;
+use std::process::Command;
 use std::thread;
 use std::time::Duration;
 
@@ -273,4 +274,25 @@ fn a_file_that_comes_from_memory_is_logged_like_any_other() {
     }
     assert_eq!(await_lines(&server, "logs/marked.log", 20).lines().count(), 20);
     assert_eq!(fs::read_to_string(server.site().path("logs/unmarked.log")).unwrap(), "");
+}
+
+#[test]
+fn what_came_over_http_2_is_counted_with_its_head() {
+    needs_program!("/usr/bin/curl");
+    let server = Site::new()
+        .script("cgi-bin/read", "#!/bin/sh\nprintf 'Content-Type: text/plain\\n\\n'\nwc -c\n")
+        .config("Protocols h2c http/1.1\nScriptAlias /cgi-bin/ \"@ROOT@/cgi-bin/\"\nLogFormat \"%m %I\"\nTransferLog logs/bytes.log")
+        .start();
+    let url = format!("http://127.0.0.1:{}/cgi-bin/read", server.port());
+    for data in [None, Some("x".repeat(1000))] {
+        let mut curl = Command::new("curl");
+        curl.args(["-sS", "--http2-prior-knowledge", &url]);
+        if let Some(data) = &data {
+            curl.args(["-d", data]);
+        }
+        assert!(curl.output().expect("curl").status.success());
+    }
+    let log = await_lines(&server, "logs/bytes.log", 2);
+    let counts: Vec<u64> = log.lines().filter_map(|line| line.rsplit(' ').next()?.parse().ok()).collect();
+    assert!(counts[0] > 60 && counts[1] > counts[0] + 1000, "{log}");
 }

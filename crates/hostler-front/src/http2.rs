@@ -74,6 +74,8 @@ pub(crate) struct Incoming {
     trailers: Rc<Trailers>,
     activity: Rc<Activity>,
     received: u64,
+    /// The request's bytes for the log (`%I`).
+    counted: Counted,
     /// `Timeout`: how long the client may send nothing.
     timeout: Duration,
     silence: Option<Pin<Box<tokio::time::Sleep>>>,
@@ -105,6 +107,7 @@ impl crate::io::body::Incoming for Incoming {
                 continue;
             }
             self.received += chunk.len() as u64;
+            self.counted.set(self.counted.get() + chunk.len() as u64 + FRAME);
             if self.limit > 0 && self.received > self.limit {
                 return Poll::Ready(Some(Err(BodyError::TooLarge)));
             }
@@ -193,6 +196,7 @@ async fn answer(
     let working = Working(activity.clone());
     let extended = tunnel::asked(&mut request);
     let line = || Bytes::from(format!("{} {} HTTP/2.0", request.method(), request.uri().path()));
+    let counted: Counted = Rc::new(Cell::new(head_length(&request)));
     let reply = match (thread.shared.clients.may_ask(peer.remote.ip()), unfit(&request, &peer.limits)) {
         (Err(wait), _) => crate::hook::serve::too_many(&thread, &peer, wait, &line()).await,
         (Ok(()), Some((status, why))) => {
@@ -203,7 +207,7 @@ async fn answer(
                 .await
         }
         (Ok(()), None) => {
-            let mut request = convert(&thread, &peer, &activity, request);
+            let mut request = convert(&thread, &peer, (&activity, &counted), request);
             if extended.is_some() {
                 tunnel::as_get(&mut request);
             }
@@ -221,7 +225,28 @@ async fn answer(
             reply
         }
     };
-    Ok(respond(thread, activity, reply))
+    Ok(respond(thread, activity, reply, counted))
+}
+
+/// Bytes of a frame beside its content (RFC 9113 §4.1).
+const FRAME: u64 = 9;
+
+/// Bytes of a request, as far as they have come.
+type Counted = Rc<Cell<u64>>;
+
+/// A request's head as it would be without compression (RFC 9113 §8.3.1): hyper does not say what came.
+fn head_length<B>(request: &hyper::Request<B>) -> u64 {
+    let uri = request.uri();
+    let said = [
+        uri.scheme_str(),
+        uri.authority().map(http::uri::Authority::as_str),
+        uri.path_and_query().map(http::uri::PathAndQuery::as_str),
+    ];
+    let said = said.into_iter().flatten().map(str::len).sum::<usize>() + request.method().as_str().len();
+    let names = ":method:scheme:authority:path".len();
+    let fields =
+        request.headers().iter().map(|(name, value)| name.as_str().len() + value.len()).sum::<usize>();
+    FRAME + (said + names + fields) as u64
 }
 
 struct Working(Rc<Activity>);
@@ -260,7 +285,7 @@ fn unfit<B>(request: &hyper::Request<B>, limits: &Limits) -> Option<(u16, &'stat
 fn convert(
     thread: &Rc<Thread>,
     peer: &Rc<Peer>,
-    activity: &Rc<Activity>,
+    (activity, counted): (&Rc<Activity>, &Counted),
     from: hyper::Request<hyper::body::Incoming>,
 ) -> Request {
     let (parts, body) = from.into_parts();
@@ -296,6 +321,7 @@ fn convert(
             trailers: request.client.trailers.clone(),
             activity: activity.clone(),
             received: 0,
+            counted: counted.clone(),
             timeout: peer.settings.timeout,
             silence: None,
             limit: 0,
@@ -309,7 +335,12 @@ fn convert(
 const CONNECTION_FIELDS: [&str; 5] =
     ["connection", "keep-alive", "proxy-connection", "transfer-encoding", "upgrade"];
 
-fn respond(thread: Rc<Thread>, activity: Rc<Activity>, mut reply: Reply) -> hyper::Response<Sending> {
+fn respond(
+    thread: Rc<Thread>,
+    activity: Rc<Activity>,
+    mut reply: Reply,
+    counted: Counted,
+) -> hyper::Response<Sending> {
     let body = std::mem::take(&mut reply.body);
     let no_body = reply.head_only || bodiless(reply.status);
     let length = body.len();
@@ -341,6 +372,7 @@ fn respond(thread: Rc<Thread>, activity: Rc<Activity>, mut reply: Reply) -> hype
         stream: body.into_stream(),
         reply: Some(reply),
         sent: Delivery { total: total as u64, body: 0, length },
+        counted,
         failed: None,
         done: false,
         thread,
@@ -363,6 +395,7 @@ struct Sending {
     length: Option<u64>,
     reply: Option<Reply>,
     sent: Delivery,
+    counted: Counted,
     failed: Option<BodyError>,
     done: bool,
     thread: Rc<Thread>,
@@ -392,7 +425,7 @@ impl http_body::Body for Sending {
             }
             Some(Ok(chunk)) => {
                 this.sent.body += chunk.len() as u64;
-                this.sent.total += chunk.len() as u64 + 9;
+                this.sent.total += chunk.len() as u64 + FRAME;
                 this.done = this.length == Some(this.sent.body);
                 Some(Ok(Frame::data(chunk)))
             }
@@ -418,7 +451,7 @@ impl Drop for Sending {
             None => Err(SendError::Gone),
         };
         if let Some(reply) = self.reply.take() {
-            reply.finish(&self.thread, self.sent, &result, 0, true);
+            reply.finish(&self.thread, self.sent, &result, self.counted.get(), true);
         }
     }
 }
@@ -428,7 +461,18 @@ impl Sending {
     fn nothing(thread: Rc<Thread>, activity: Rc<Activity>) -> Self {
         activity.sending.set(activity.sending.get() + 1);
         let (stream, sent) = (Body::Empty.into_stream(), Delivery::default());
-        Self { stream, length: Some(0), reply: None, sent, failed: None, done: true, thread, activity }
+        let counted = Counted::default();
+        Self {
+            stream,
+            length: Some(0),
+            reply: None,
+            sent,
+            counted,
+            failed: None,
+            done: true,
+            thread,
+            activity,
+        }
     }
 
     fn is_end_stream_now(&self) -> bool {
