@@ -253,9 +253,9 @@ pub(super) unsafe extern "C" fn greet(
     arguments: *mut ffi::PyObject,
 ) -> *mut ffi::PyObject {
     given((|| {
-        let number = needed(arguments, 0)?;
-        // SAFETY: a number; the caller has the descriptor open.
-        let descriptor = unsafe { BorrowedFd::borrow_raw(ffi::PyLong_AsLong(number.as_ptr()) as i32) };
+        let Some(number @ 0..) = needed(arguments, 0)?.plain_number() else { return Ok(py::none()) };
+        // SAFETY: the caller has the descriptor open.
+        let descriptor = unsafe { BorrowedFd::borrow_raw(number as i32) };
         let (bytes, link) = match greeting(descriptor) {
             Ok(Greeting::Bytes(bytes)) => (bytes, None),
             Ok(Greeting::Memory(link, introduction)) => (introduction.to_vec(), Some(link)),
