@@ -78,9 +78,10 @@ pub(super) fn start(
     Err(failure.unwrap_or_else(|| anyhow::anyhow!("no free port on 127.0.0.1")))
 }
 
-/// What servers say when they can't have their port (strerror of `EADDRINUSE`).
-fn port_taken(message: &str) -> bool {
-    message.to_lowercase().contains("address already in use") || message.contains(TAKEN)
+/// What servers say when they can't have their port: the system's word for `EADDRINUSE`, or, as gunicorn, their own.
+pub(super) fn port_taken(message: &str) -> bool {
+    let message = message.to_lowercase();
+    ["address already in use", "connection in use", TAKEN].iter().any(|said| message.contains(said))
 }
 
 const TAKEN: &str = "another program listens on its port";

@@ -210,6 +210,18 @@ fn an_unknown_contestant_is_told_who_there_is() {
 }
 
 #[test]
+fn each_server_s_words_for_a_taken_port_are_understood() {
+    for said in [
+        "bind() to 127.0.0.1:80 failed (98: Address already in use)",
+        "[ERROR] Connection in use: ('127.0.0.1', 34713)",
+        "error while attempting to bind on address ('127.0.0.1', 80): address already in use",
+    ] {
+        assert!(start::port_taken(said), "{said}");
+    }
+    assert!(!start::port_taken("it ended by itself (exit status: 1)"));
+}
+
+#[test]
 fn a_taken_port_is_survived() {
     let (folder, site) = site();
     for kind in installed() {
