@@ -25,7 +25,7 @@ pub(crate) fn template(worker: &mut Worker, server: &Server, directory: &Directo
     e.put("DOCUMENT_ROOT", server.document_root.as_bytes())?;
     e.set("wsgi.version", &tuple(&[1, 0])?)?;
     e.set("wsgi.multithread", &py::truth(false)?)?;
-    e.set("wsgi.multiprocess", &py::truth(own.workers > 1 || one_shot)?)?;
+    e.set("wsgi.multiprocess", &py::truth(own.is_multiprocess || one_shot)?)?;
     e.set("wsgi.run_once", &py::truth(one_shot)?)?;
     e.set("wsgi.input_terminated", &py::truth(true)?)?;
     e.set("wsgi.file_wrapper", &support.name(c"FileWrapper")?)?;

@@ -112,6 +112,8 @@ pub struct Setup {
     pub dont_write_bytecode: bool,
     /// Most workers that there are at a time.
     pub workers: u32,
+    /// Applications are told that there may be several processes: there are, or `processes=` says a number, be it 1.
+    pub is_multiprocess: bool,
 }
 
 impl Setup {
@@ -138,6 +140,7 @@ impl Setup {
             e.bool(flag);
         }
         e.u32(self.workers);
+        e.bool(self.is_multiprocess);
     }
 
     /// Reads it.
@@ -165,6 +168,7 @@ impl Setup {
             restrict_stdin: d.bool()?,
             dont_write_bytecode: d.bool()?,
             workers: d.u32()?,
+            is_multiprocess: d.bool()?,
         };
         d.end().map(|()| setup)
     }

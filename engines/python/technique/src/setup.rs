@@ -38,6 +38,7 @@ pub(crate) fn of_group(config: &Config, servers: &[u32], group: &str, setup: &mu
     let (first, daemon) = found(config, servers, &group);
     let own = first.conf.part(&SERVER);
     let of_daemon = daemon.map(|daemon| daemon.python_path.clone()).filter(|path| !path.is_empty());
+    let workers = pools::settings(first).with(sizes(config, servers, &group.name())).max_workers;
     let told = frames::Setup {
         process_group: group.process.clone(),
         application_group: group.application.clone(),
@@ -53,7 +54,8 @@ pub(crate) fn of_group(config: &Config, servers: &[u32], group: &str, setup: &mu
         restrict_stdout: own.restrict_stdout.unwrap_or(false),
         restrict_stdin: own.restrict_stdin.unwrap_or(false),
         dont_write_bytecode: own.dont_write_bytecode.unwrap_or(false),
-        workers: pools::settings(first).with(sizes(config, servers, &group.name())).max_workers,
+        workers,
+        is_multiprocess: workers > 1 || daemon.is_some_and(|daemon| daemon.processes.is_some()),
     };
     setup.max_requests = daemon.and_then(|daemon| daemon.maximum_requests).unwrap_or(setup.max_requests);
     told.encode(&mut Encoder(&mut setup.own));
