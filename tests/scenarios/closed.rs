@@ -118,6 +118,29 @@ fn a_program_s_source_comes_by_no_way() {
 }
 
 #[test]
+fn a_page_includes_its_pieces_though_they_are_called_as_php_s() {
+    let piece = "<p>a piece, <!--#echo var=\"DOCUMENT_NAME\" --></p>";
+    let include = |name: &str| format!("[<!--#include virtual=\"{name}\" -->]");
+    let page = ["menu.inc", "php.inc", "short.inc", "asp.inc", "x.php.inc", "long.inc"].map(include).concat();
+    let server = Site::new()
+        .file("htdocs/page.shtml", page)
+        .file("htdocs/menu.inc", piece)
+        .file("htdocs/php.inc", format!("{piece}{SOURCE}"))
+        .file("htdocs/short.inc", "<?='secret'?>")
+        .file("htdocs/asp.inc", "<%= \"secret\" %>")
+        .file("htdocs/x.php.inc", "secret")
+        .file("htdocs/long.inc", "secret".repeat(20_000))
+        .config("Options +Includes\nAddType text/html .shtml\nAddOutputFilter INCLUDES .shtml")
+        .start();
+    let error = "[an error occurred while processing this directive]";
+    for _ in 0..2 {
+        let text = server.get("/page.shtml").text();
+        assert_eq!(text, format!("[{piece}]{}", format!("[{error}]").repeat(5)));
+    }
+    assert_eq!(server.get("/menu.inc").status, 403);
+}
+
+#[test]
 fn a_program_s_source_does_not_come_over_http_2_either() {
     needs_program!("/usr/bin/curl");
     let server = Site::new().file("htdocs/a.php", SOURCE).config("Protocols h2c http/1.1").start();

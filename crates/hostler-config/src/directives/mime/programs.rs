@@ -54,10 +54,22 @@ const TYPES: &[&str] = &[
 /// Whether a file's name may be a program's, whatever the configuration says.
 #[must_use]
 pub fn has_extension(name: &[u8]) -> bool {
+    extensions(name).next().is_some()
+}
+
+/// Whether `.inc` alone makes a program's of a file's name: pieces of pages are called so as often as PHP's.
+#[must_use]
+pub fn may_be_fragment(name: &[u8]) -> bool {
+    has_extension(name) && extensions(name).all(|extension| extension == "inc")
+}
+
+/// A name's extensions that programs have.
+fn extensions(name: &[u8]) -> impl Iterator<Item = String> {
     let parts = name.split(|byte| *byte == b'.').skip(1);
     parts
         .filter_map(|part| std::str::from_utf8(part).ok())
-        .any(|part| is_extension(&part.to_ascii_lowercase()))
+        .map(str::to_ascii_lowercase)
+        .filter(|part| is_extension(part))
 }
 
 /// Whether an extension (lower case, without its dot) is a program's. An editor's copy (`php~`) is one too.
@@ -92,6 +104,16 @@ fn essence(media_type: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn pieces_of_pages_have_one_extension_of_a_program() {
+        for (name, may_be) in [("a.inc", true), ("A.INC", true), ("a.inc.html", true), ("a.inc~", false)] {
+            assert_eq!(may_be_fragment(name.as_bytes()), may_be, "{name}");
+        }
+        for name in ["a.php.inc", "a.inc.php", "inc", "a.html", "a.php"] {
+            assert!(!may_be_fragment(name.as_bytes()), "{name}");
+        }
+    }
 
     #[test]
     fn programs_are_known_by_extension_and_type() {

@@ -34,7 +34,7 @@ pub(crate) async fn take(request: &mut Request) -> Result<Rc<OpenFile>, Halt> {
     keep_body(request).await?;
     drop_body(request).await?;
     let file = check(request)?;
-    super::source::check(request)?;
+    super::source::check(request, &file)?;
     Ok(file)
 }
 

@@ -3,10 +3,11 @@
 //!
 //! A file counts by its extensions or its type (`mime::programs`), unless the configuration says that it is a text:
 //! `AddType text/plain .pl`, `ForceType`, the handler `default-handler`, or one that makes a page of it
-//! (`server-parsed`). What a program has said about the type of its own request counts too.
+//! (`server-parsed`). A page may include `x.inc` where it is no program. What a program has said about the type of its own request counts too.
 //!
 //! **Diagnostics**: one line in the virtual host's ErrorLog for each request that is refused, with what to write.
 
+use crate::io::open_file::OpenFile;
 use crate::log::{self, Severity};
 use crate::request::Request;
 use crate::request::flow::{Continue, Halt};
@@ -14,8 +15,8 @@ use hostler_config::directives::core::Setting;
 use hostler_config::directives::mime::{self, programs};
 
 /// Refuses the source of a program that nothing runs.
-pub(crate) fn check(request: &Request) -> Continue {
-    if !is_hidden(request) {
+pub(crate) fn check(request: &Request, file: &OpenFile) -> Continue {
+    if !is_hidden(request) || is_fragment(request, file) {
         return Ok(());
     }
     let file = String::from_utf8_lossy(&request.resource.filename);
@@ -25,6 +26,17 @@ pub(crate) fn check(request: &Request) -> Continue {
     );
     log::request(request, Severity::Error, "core", &message);
     Err(Halt::Status(403))
+}
+
+/// Whether it is a piece of the page that includes it, called `x.inc` as those are: short, and without a tag that would begin a
+/// program. Asked for by itself it is not sent either.
+fn is_fragment(request: &Request, file: &OpenFile) -> bool {
+    let begins_program = |rest: &[u8]| matches!(rest, [b'<', b'?' | b'%', ..]);
+    let is_type = |kind: &[u8]| std::str::from_utf8(kind).is_ok_and(programs::is_type);
+    request.is_part()
+        && programs::may_be_fragment(request.basename())
+        && !request.resource.content_type.as_deref().is_some_and(is_type)
+        && file.content().is_some_and(|content| !content.windows(2).any(begins_program))
 }
 
 /// Whether the request's file is a program's source that was not meant to be shown.
