@@ -82,6 +82,10 @@ static void check(pTHX_ const char *file, int descriptor)
     if (facts.st_mode & 022)
         croak("%s is not run: it is writable by group or others (mode %04o): chmod go-w it\n", file,
               (unsigned)facts.st_mode & 07777);
+    if ((facts.st_mode & S_ISUID && facts.st_uid != geteuid()) ||
+        (facts.st_mode & S_ISGID && facts.st_gid != getegid()))
+        croak("%s is not run: it is set-user-id or set-group-id (mode %04o): chmod ug-s it\n", file,
+              (unsigned)facts.st_mode & 07777);
     if (stat(".", &facts))
         refuse(aTHX_ file, Strerror(errno));
     if (facts.st_mode & 022)

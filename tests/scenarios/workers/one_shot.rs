@@ -293,7 +293,7 @@ fn a_script_that_others_could_have_changed_is_refused_in_both_ways() {
          <Location /fork>\nSetHandler cgi-script\nOptions +ExecCGI\nIsolation fork\nRequire all granted\n</Location>\n</VirtualHost>"
     );
     let text = "#!/usr/bin/perl\nprint \"Content-Type: text/plain\\n\\n$>\";\n";
-    let names = ["good", "writable", "foreign", "set-id", "not-executable", "open/inside"];
+    let names = ["good", "writable", "foreign", "set-id", "not-executable", "open/inside", "own-id"];
     let site = site(&host).dir("cgi/open");
     let site = names.iter().fold(site, |site, name| {
         let path = format!("cgi/{name}");
@@ -301,10 +301,14 @@ fn a_script_that_others_could_have_changed_is_refused_in_both_ways() {
     });
     let site = site.owner("cgi", ANNA).owner("cgi/open", ANNA).mode("cgi/open", 0o777);
     let site = site.mode("cgi/writable", 0o775).owner("cgi/foreign", BERT);
-    let server = site.mode("cgi/set-id", 0o4755).mode("cgi/not-executable", 0o644).start();
+    let site = site.owner("cgi/set-id", 0).mode("cgi/set-id", 0o4755).mode("cgi/own-id", 0o4755);
+    let server = site.mode("cgi/not-executable", 0o644).start();
     for how in ["exec", "fork"] {
-        assert_eq!(server.get(&format!("/{how}/good")).text(), ANNA.to_string(), "{how}");
-        for name in &names[1..] {
+        // A bit that names whom it runs as anyway changes nothing.
+        for name in ["good", "own-id"] {
+            assert_eq!(server.get(&format!("/{how}/{name}")).text(), ANNA.to_string(), "{how}/{name}");
+        }
+        for name in &names[1..names.len() - 1] {
             let answer = server.get(&format!("/{how}/{name}"));
             assert!(matches!(answer.status, 403 | 500), "{how}/{name}: {} {}", answer.status, answer.text());
         }

@@ -74,12 +74,6 @@ fn unsafe_to_run(request: &Request) -> Option<String> {
                 info.mode
             ));
         }
-        if info.mode & 0o6000 != 0 {
-            return Some(format!(
-                "it is set-user-id or set-group-id (mode {:04o}): chmod ug-s it",
-                info.mode
-            ));
-        }
     }
     None
 }
