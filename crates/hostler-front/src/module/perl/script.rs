@@ -67,13 +67,7 @@ fn unsafe_to_run(request: &Request) -> Option<String> {
     if info.mode & 0o111 == 0 {
         return Some("it is not executable: chmod +x it".to_owned());
     }
-    if request.server.conf.core.assign_user.is_some() {
-        if info.mode & 0o022 != 0 {
-            return Some(format!(
-                "it is writable by group or others (mode {:04o}): chmod go-w it",
-                info.mode
-            ));
-        }
-    }
-    None
+    let has_own_user = request.server.conf.core.assign_user.is_some();
+    (has_own_user && info.mode & 0o022 != 0)
+        .then(|| format!("it is writable by group or others (mode {:04o}): chmod go-w it", info.mode))
 }
