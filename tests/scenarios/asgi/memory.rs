@@ -1,5 +1,6 @@
 //! Requests of ASGI applications that go through memory beside their connections: all after a connection's first.
 
+use super::websocket::handshake;
 use super::{needs_python, site};
 use hostler_tests::{Connection, Server};
 
@@ -74,6 +75,42 @@ async def app(scope, receive, send):
     for _ in 0..200 {
         assert_eq!(server.request(long.as_bytes()).body.len(), 1 << 20);
     }
+}
+
+/// The worker is called by a byte over the socket. One of a body's, wherever a piece of it begins, is no call.
+#[test]
+fn what_a_client_sends_is_never_taken_for_a_call() {
+    needs_python!();
+    let text = "
+async def app(scope, receive, send):
+    if scope['type'] == 'websocket':
+        await receive()
+        await send({'type': 'websocket.accept'})
+        return await send({'type': 'websocket.send', 'text': str((await receive())['bytes'].count(b'W'))})
+    count, more = 0, True
+    while more:
+        message = await receive()
+        count, more = count + message['body'].count(b'W'), message['more_body']
+    await say(send, count)
+";
+    let server = site(text, "").start();
+    let body = "W".repeat(3 << 20);
+    let request = format!("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: {}\r\n\r\n{body}", body.len());
+    // The first one over the socket, the others through the memory.
+    for _ in 0..3 {
+        assert_eq!(server.request(request.as_bytes()).text(), body.len().to_string());
+    }
+    let mut client = server.connect();
+    client.send(handshake("/", ""));
+    assert_eq!(client.any_response(false).status, 101);
+    // With a mask of zeros it goes as it is.
+    let mut message = vec![0x82, 0xff];
+    message.extend_from_slice(&(body.len() as u64).to_be_bytes());
+    message.extend_from_slice(&[0; 4]);
+    message.extend_from_slice(body.as_bytes());
+    client.send(&message);
+    let heard = [(); 9].map(|()| client.byte().expect("the count of its bytes"));
+    assert_eq!(String::from_utf8_lossy(&heard[2..]), body.len().to_string());
 }
 
 #[test]

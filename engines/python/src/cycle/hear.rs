@@ -1,6 +1,7 @@
 //! `data_received` of a connection to the front: a whole request without a body that has come at once is begun here, and all else
 //! is for the same in Python (`Connection.heard`).
 
+use super::link::Link;
 use super::{links, shared};
 use crate::module::given;
 use crate::py::{self, Object, Outcome};
@@ -18,23 +19,33 @@ pub(super) unsafe extern "C" fn data_received(
     let objects = unsafe { (Object::borrowed(own), Object::borrowed(data)) };
     given((|| {
         let (connection, data) = (objects.0?, objects.1?);
-        match data.plain_bytes().map(without_calls) {
-            Some((0, _)) | None => hear(&connection, &data)?,
-            Some((_, rest)) => {
+        match data.plain_bytes().and_then(behind_calls) {
+            Some(rest) if may_be_called(&connection)? => {
                 links::look()?;
                 if !rest.is_empty() {
                     hear(&connection, &py::bytes(rest)?)?;
                 }
             }
+            _ => hear(&connection, &data)?,
         }
         Ok(py::none())
     })())
 }
 
-/// How often the worker is called before anything else is said, and what that is.
-fn without_calls(data: &[u8]) -> (usize, &[u8]) {
+/// What is said behind the bytes that call the worker; `None`: it begins with none of those.
+fn behind_calls(data: &[u8]) -> Option<&[u8]> {
     let calls = data.iter().take_while(|byte| **byte == asgi::CALL[0]).count();
-    (calls, &data[calls..])
+    (calls > 0).then(|| &data[calls..])
+}
+
+/// Whether what looks so is a call: requests go through memory, or no frame of one over the socket is amid its bytes, which are a
+/// client's. A WebSocket's are so always, and it has no memory.
+fn may_be_called(connection: &Object) -> Outcome<bool> {
+    let names = &shared()?.names;
+    if connection.get(&names.memory)?.is_none() {
+        return Ok(false);
+    }
+    Ok(Link::of(&connection.get(&names.transport)?).is_some() || !connection.has(&names.buffer)?)
 }
 
 /// What a connection does with what has come.

@@ -32,7 +32,7 @@ names! {
     worker c"worker", transport c"transport", cycle c"cycle", last c"last", room c"room", no_room c"_room",
     is_raw c"is_raw", buffer c"_buffer", heard c"heard",
     write c"write", is_closing c"is_closing",
-    introduction c"introduction", pause_writing c"pause_writing", resume_writing c"resume_writing",
+    introduction c"introduction", memory c"memory", pause_writing c"pause_writing", resume_writing c"resume_writing",
     now c"now", begun c"begun", is_retiring c"is_retiring", start c"start", copy c"copy",
 }
 
