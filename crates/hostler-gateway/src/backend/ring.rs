@@ -21,7 +21,7 @@ pub use exchange::Exchange;
 pub use frames::Frame;
 pub(crate) use frames::{BytesInUse, Cutter, Unsent, Violation};
 pub use thread::before_park;
-pub(crate) use thread::{announce, begin_looking, count_offer, look_now};
+pub(crate) use thread::{announce, begin_looking, count_offer, look_now, wake_all};
 pub use turn::{Attentive, attentive};
 pub use work::Work;
 

@@ -189,8 +189,7 @@ impl Link {
     /// Takes what is there of a request, and has the connection serve it. False: there may be more.
     pub(super) fn turn(&self) -> Outcome<bool> {
         for _ in 0..TURN {
-            let mut piece = Vec::new();
-            let (connection, begins) = {
+            let (connection, begins, piece) = {
                 let mut inner = self.inner().borrow_mut();
                 let Some(connection) = inner.connection.clone() else { return Ok(true) };
                 inner.is_resumed = false;
@@ -200,17 +199,16 @@ impl Link {
                         (Vec::new(), 0, false, false);
                 }
                 let reads = !inner.is_paused && !inner.is_closing;
-                if let Some(memory) = inner.memory.as_mut().filter(|_| reads) {
-                    links::read(memory, PIECE, &mut piece);
-                }
+                let memory = inner.memory.as_mut().filter(|_| reads);
+                let piece = memory.map_or(Ok(None), |memory| links::read(memory, PIECE))?;
                 inner.ring();
-                (connection, begins)
+                (connection, begins, piece)
             };
             if begins {
                 connection.put(&shared()?.names.transport, &self.0)?;
             }
-            if !piece.is_empty() {
-                super::hear::hear(&connection, &py::bytes(&piece)?)?;
+            if let Some(piece) = piece {
+                super::hear::hear(&connection, &piece)?;
             }
             let is_asleep = {
                 let mut inner = self.inner().borrow_mut();

@@ -88,13 +88,13 @@ pub(super) fn remove(link: &Link) {
     drop(removed);
 }
 
-/// Reads some bytes.
-pub(super) fn read(memory: &mut PolledWorker, most: usize, into: &mut Vec<u8>) {
+/// What is there of a request, at most so many bytes; `None`: nothing.
+pub(super) fn read(memory: &mut PolledWorker, most: usize) -> Outcome<Option<Object>> {
     with(|links| {
         links.buffer.resize(most, 0);
         let count = memory.read(&mut links.buffer);
-        into.extend_from_slice(&links.buffer[..count]);
-    });
+        (count > 0).then(|| py::bytes(&links.buffer[..count])).transpose()
+    })
 }
 
 /// Serves what has come.

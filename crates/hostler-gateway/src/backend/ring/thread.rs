@@ -306,17 +306,19 @@ fn look(has_news: fn(&mut Entry) -> bool) {
         }
         std::mem::take(woken)
     });
-    let Ok(mut woken) = woken else { return };
-    if woken.is_empty() {
-        return;
-    }
-    // Whatever waking runs, it may come back here.
-    woken.drain(..).for_each(Waker::wake);
+    let Some(woken) = wake_all(woken.ok()) else { return };
     let _ = THREAD.try_with(|thread| {
         if let Ok(mut thread) = thread.try_borrow_mut() {
             thread.woken = woken;
         }
     });
+}
+
+/// Wakes these tasks; the list for its space, if there were any. Nothing may be borrowed: whatever waking runs, it may come back here.
+pub(crate) fn wake_all(woken: Option<Vec<Waker>>) -> Option<Vec<Waker>> {
+    let mut woken = woken.filter(|woken| !woken.is_empty())?;
+    woken.drain(..).for_each(Waker::wake);
+    Some(woken)
 }
 
 /// Notices workers that take too long, as long as there are any to wait for, and silences their bells.

@@ -7,7 +7,7 @@
 use super::{Call, Link};
 use crate::backend::ring::bells::Bells;
 use crate::backend::ring::listen::Bell;
-use crate::backend::ring::{announce, begin_looking, count_offer, look_now};
+use crate::backend::ring::{announce, begin_looking, count_offer, look_now, wake_all};
 use rustix::io::Errno;
 use std::cell::{Cell, RefCell};
 use std::io;
@@ -199,12 +199,7 @@ pub(crate) fn look_at_links(parks: bool) {
         }
         std::mem::take(woken)
     });
-    let Ok(mut woken) = woken else { return };
-    if woken.is_empty() {
-        return;
-    }
-    // Whatever waking runs, it may come back here.
-    woken.drain(..).for_each(Waker::wake);
+    let Some(woken) = wake_all(woken.ok()) else { return };
     let _ = THREAD.try_with(|all| {
         if let Ok(mut all) = all.try_borrow_mut() {
             all.woken = woken;
