@@ -150,7 +150,8 @@ class Connection(asyncio.Protocol):
         """Nobody asks anything here: says that nobody is to."""
         if not self.transport.is_closing():
             self.socket.write(wire.GOODBYE)
-            self.transport.close()
+            # Nothing is taken out of the memory any more either, though it may never have been used: whoever asks is sent elsewhere.
+            (self.socket if self.memory is None else self.memory).close()
 
     def ending(self, is_clean):
         """What ends an answer: whether the connection can have another request."""
