@@ -38,7 +38,7 @@ install -d "$root/share/hostler/welcome"
 install -m 644 packaging/index.html "$root/share/hostler/welcome/"
 sed "s|@PREFIX@|$prefix|g" packaging/httpd.conf > "$root/share/doc/hostler/httpd.conf"
 chmod 644 "$root/share/doc/hostler/httpd.conf"
-install -m 644 README.md CHANGELOG.md LICENSE docs/moving-from-mod_perl.md docs/perl-calls.md "$root/share/doc/hostler/"
+install -m 644 README.md CHANGELOG.md LICENSE docs/first-site.md docs/moving-from-mod_perl.md docs/perl-calls.md "$root/share/doc/hostler/"
 
 printed=$(mktemp -d)
 trap 'rm -rf "$printed"' EXIT

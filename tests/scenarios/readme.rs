@@ -1,4 +1,4 @@
-//! What the README shows is run: its configuration, and each of its commands.
+//! Runs what README.md and docs/first-site.md show: the configuration, and each command.
 
 use hostler_tests::{Site, hostler, is_root, until};
 use std::io::{Read, Write};
@@ -6,21 +6,23 @@ use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-/// The README's text between a line ```` ```LANGUAGE ```` and the end of that block, the first one that contains
-/// `text`.
-fn block(language: &str, text: &str) -> String {
-    let readme = Path::new(env!("CARGO_MANIFEST_DIR")).join("../README.md");
-    let readme = std::fs::read_to_string(readme).expect("the README");
+const README: &str = "README.md";
+const FIRST_SITE: &str = "docs/first-site.md";
+
+/// Returns the first block ```` ```LANGUAGE ```` of a page that contains `text`.
+fn block(page: &str, language: &str, text: &str) -> String {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(page);
+    let content = std::fs::read_to_string(file).unwrap_or_else(|error| panic!("{page}: {error}"));
     let begin = format!("```{language}\n");
-    let blocks = readme.split(&begin).skip(1).filter_map(|rest| rest.split("```").next());
+    let blocks = content.split(&begin).skip(1).filter_map(|rest| rest.split("```").next());
     let mut found = blocks.filter(|block| block.contains(text));
-    found.next().unwrap_or_else(|| panic!("no {language} block with {text:?} in the README")).to_owned()
+    found.next().unwrap_or_else(|| panic!("no {language} block with {text:?} in {page}")).to_owned()
 }
 
-/// The README's tenants, in the test's folder and with numbers for users that a test machine does not have. What the
-/// README has pasted lays them out.
+/// The page's tenants, in the test's folder. Numbers replace the users, which a test machine does not have. The page's own
+/// commands create the files.
 fn tenants() -> Site {
-    let config = block("apache", "anna.example") + &block("apache", "clara.example");
+    let config = block(FIRST_SITE, "apache", "anna.example") + &block(FIRST_SITE, "apache", "clara.example");
     let mut config = config.replace("/srv", "@ROOT@/srv");
     for (words, numbers) in [
         ("Listen 8081", "Listen 127.0.0.1:@PORT@"),
@@ -31,15 +33,15 @@ fn tenants() -> Site {
         ("AssignUserID bert bert", "AssignUserID \"#64102\" \"#64102\""),
         ("AssignUserID clara clara", "AssignUserID \"#64103\" \"#64103\""),
     ] {
-        assert!(config.contains(words), "the README's configuration has no {words:?} any more");
+        assert!(config.contains(words), "{FIRST_SITE} has no {words:?} any more");
         config = config.replace(words, numbers);
     }
     let site = Site::new().plain().config(&config).dir("srv");
-    paste(&site, &(block("sh", "for tenant in") + &block("sh", "clara/startup.pl")));
+    paste(&site, &(block(FIRST_SITE, "sh", "for tenant in") + &block(FIRST_SITE, "sh", "clara/startup.pl")));
     if is_root() { site } else { site.argument("--single-user") }
 }
 
-/// Runs lines as the README has them, but for users and the folder.
+/// Runs the page's lines with other users and another folder.
 fn paste(site: &Site, lines: &str) {
     let lines = lines.replace("/srv", &site.path("srv").display().to_string());
     let owner = if is_root() { "-o $(number $3) -g $(number $5)" } else { "" };
@@ -81,10 +83,10 @@ fn perl_is_served_in_each_technique() {
 }
 
 #[test]
-fn each_command_that_only_tells_succeeds() {
+fn each_command_that_only_prints_succeeds() {
     let site = tenants();
     let file = site.write_config(8080);
-    let commands = block("sh", "hostler check");
+    let commands = block(FIRST_SITE, "sh", "hostler check");
     for line in commands.lines().filter(|line| !line.contains("run ") && !line.contains("reload")) {
         let words = line.split('#').next().unwrap_or_default().split_whitespace().skip(1);
         let arguments = words.map(|word| if word == "httpd.conf" { file.as_os_str() } else { word.as_ref() });
@@ -98,9 +100,9 @@ fn each_command_that_only_tells_succeeds() {
 }
 
 #[test]
-fn what_can_be_served_without_a_configuration_is() {
+fn folders_and_applications_are_served_without_a_configuration() {
     let site = Site::new();
-    let commands = block("sh", "hostler serve");
+    let commands = block(README, "sh", "hostler serve");
     let (lines, files): (Vec<_>, Vec<_>) =
         commands.lines().partition(|line| line.starts_with("hostler serve "));
     assert_eq!(lines.len(), 2, "{commands}");

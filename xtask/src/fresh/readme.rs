@@ -1,4 +1,4 @@
-//! What the README and `make install` say, done on the fresh machine as an administrator would: pasted, in order.
+//! Follows `make install` and docs/first-site.md on the fresh machine as an administrator would: pasted, in order.
 
 use super::machine::{Machine, Who};
 use super::visit::{Serving, has};
@@ -25,17 +25,17 @@ pub(crate) fn installed(machine: &Machine) -> Result<()> {
     Ok(())
 }
 
-/// The section "A first site" and the one on Perl, block by block.
+/// The page on first sites, block by block.
 pub(crate) fn tenants(machine: &Machine) -> Result<()> {
-    let readme = fs::read_to_string("README.md")?;
+    let page = fs::read_to_string("docs/first-site.md")?;
     let paste = |name: &str, text: &str| {
-        machine.succeeds(Who::Root, name, &format!("cd {FOLDER} && set -e\n{}", block(&readme, "sh", text)?))
+        machine.succeeds(Who::Root, name, &format!("cd {FOLDER} && set -e\n{}", block(&page, "sh", text)?))
     };
     // A root that was kept has them from before.
     machine.say(Who::Root, "userdel anna; userdel bert; userdel clara; rm -rf /srv/*")?;
     paste("two tenants", "for tenant in anna bert")?;
-    write(machine, &block(&readme, "apache", "anna.example")?, "")?;
-    let commands = block(&readme, "sh", "hostler check")?;
+    write(machine, &block(&page, "apache", "anna.example")?, "")?;
+    let commands = block(&page, "sh", "hostler check")?;
     for line in commands.lines().filter(|line| !line.contains(" run ") && !line.contains(" reload ")) {
         machine.succeeds(Who::Root, "tells", &format!("cd {FOLDER} && {line}"))?;
     }
@@ -47,8 +47,8 @@ pub(crate) fn tenants(machine: &Machine) -> Result<()> {
     server.page("anna.example", "/cgi-bin/whoami", "(anna)")?;
     server.page("bert.example", "/", "This is bert's page.")?;
     paste("clara", "clara/startup.pl")?;
-    let clara = block(&readme, "apache", "clara.example")?;
-    write(machine, &block(&readme, "apache", "anna.example")?, &clara)?;
+    let clara = block(&page, "apache", "clara.example")?;
+    write(machine, &block(&page, "apache", "anna.example")?, &clara)?;
     let reload =
         commands.lines().find(|line| line.contains("hostler reload")).context("no hostler reload")?;
     machine.succeeds(Who::Root, "reload", &format!("cd {FOLDER} && {reload}"))?;
@@ -81,10 +81,10 @@ pub(crate) fn debians_apache(machine: &Machine) -> Result<()> {
     has(&said, &["OK"])
 }
 
-/// The README's first block in this language that has this text.
-fn block(readme: &str, language: &str, text: &str) -> Result<String> {
+/// The page's first block in this language that contains the text.
+fn block(page: &str, language: &str, text: &str) -> Result<String> {
     let begin = format!("```{language}\n");
-    let blocks = readme.split(&begin).skip(1).filter_map(|rest| rest.split("```").next());
+    let blocks = page.split(&begin).skip(1).filter_map(|rest| rest.split("```").next());
     let found = blocks.into_iter().find(|block| block.contains(text));
-    found.map(str::to_owned).with_context(|| format!("no {language} block with {text:?} in the README"))
+    found.map(str::to_owned).with_context(|| format!("no {language} block with {text:?} in docs/first-site.md"))
 }
