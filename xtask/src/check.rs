@@ -1,11 +1,12 @@
-//! `cargo xtask check`: what needs no running server. Formatting, lints, layers, sizes, in all languages.
+//! `cargo xtask check`: the checks that need no running server: formatting, lints, layers, documents, sizes, in all languages.
 
-use crate::{cargo, languages, layers, sizes, time};
+use crate::{cargo, documents, languages, layers, sizes, time};
 use anyhow::Result;
 
 pub(crate) fn run() -> Result<()> {
     cargo::run(&["fmt", "--all", "--check"])?;
     layers::run()?;
+    documents::run()?;
     sizes::run(false)?;
     time::run()?;
     languages::run()?;

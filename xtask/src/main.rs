@@ -7,6 +7,7 @@ mod bench;
 mod cargo;
 mod check;
 mod docs;
+mod documents;
 mod folders;
 mod fresh;
 mod languages;
@@ -56,6 +57,8 @@ enum Task {
     },
     /// Does each crate use lower layers only? (layers.toml)
     Layers,
+    /// Do the paths, links and tests that the documents name exist?
+    Documents,
     /// Long files and long functions
     Sizes {
         /// Also list what is within the limits, longest first
@@ -93,6 +96,7 @@ fn main() -> Result<()> {
         Task::FuzzSmoke => test::fuzz_smoke(),
         Task::Survey { packages } => survey::run(&packages),
         Task::Layers => layers::run(),
+        Task::Documents => documents::run(),
         Task::Sizes { all } => sizes::run(all),
         Task::Fresh { inside: None, keep } => fresh::run(keep),
         Task::Fresh { inside: Some(folder), .. } => fresh::inside(&folder),

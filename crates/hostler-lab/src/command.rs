@@ -35,7 +35,7 @@ Examples:
   hostler lab ./mine.toml                    a scenario of your own (start from a copy of one in lab/scenarios)
   hostler lab compare OLD NEW                what changed beyond noise?
 
-A run goes to a folder of its own, lab/runs/DATE-MACHINE/SCENARIO: run.json, report.html, the samples as CSV, and
+A run goes to a folder of its own, lab/runs/DATE-MACHINE/SCENARIO: run.json, summary.txt, report.html, the samples as CSV, and
 what the servers were configured with. Ctrl-C ends it early; what was measured until then is kept.";
 
 #[derive(Clone, Debug, Subcommand)]

@@ -1,6 +1,7 @@
 //! What came of a scenario: the run, as it lies in its folder (`run.json`), and nothing that is not in it is reported.
 
 mod folder;
+mod packed;
 #[cfg(test)]
 pub(crate) mod tests;
 
@@ -11,7 +12,7 @@ use crate::scenario::Scenario;
 use serde::{Deserialize, Serialize};
 
 /// The format of `run.json`; readers refuse others.
-pub const FORMAT: u32 = 1;
+pub const FORMAT: u32 = 2;
 
 /// A run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -123,7 +124,7 @@ pub struct Sample {
     /// The limit that broke.
     pub stopped: Option<String>,
     /// Each request, if the plan keeps them.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty", with = "packed")]
     pub requests: Vec<Request>,
     /// Each second.
     pub seconds: Vec<Second>,
@@ -144,7 +145,7 @@ pub struct PhaseSample {
     pub clients: u32,
     /// Response times in seconds.
     pub latency: Latency,
-    /// The histogram, in hdrhistogram's V2 form, base64; microseconds.
+    /// The histogram in microseconds: hdrhistogram's compressed V2 form, base64.
     pub histogram: String,
     /// Of a constant number of clients: those that got no answer.
     #[serde(default, skip_serializing_if = "is_none")]

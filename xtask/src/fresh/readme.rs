@@ -86,5 +86,7 @@ fn block(page: &str, language: &str, text: &str) -> Result<String> {
     let begin = format!("```{language}\n");
     let blocks = page.split(&begin).skip(1).filter_map(|rest| rest.split("```").next());
     let found = blocks.into_iter().find(|block| block.contains(text));
-    found.map(str::to_owned).with_context(|| format!("no {language} block with {text:?} in docs/first-site.md"))
+    found
+        .map(str::to_owned)
+        .with_context(|| format!("no {language} block with {text:?} in docs/first-site.md"))
 }

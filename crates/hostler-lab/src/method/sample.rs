@@ -5,7 +5,7 @@ use crate::run::{Cost, Latency, PhaseSample, Sample};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use hdrhistogram::Histogram;
-use hdrhistogram::serialization::{Serializer, V2Serializer};
+use hdrhistogram::serialization::{Serializer, V2DeflateSerializer};
 
 /// A round's sample.
 pub(super) fn sample(round: u32, at: f64, outcome: Outcome, before: Cost, after: Cost) -> Sample {
@@ -74,10 +74,10 @@ fn latency(of: &Histogram<u64>) -> Latency {
     }
 }
 
-/// hdrhistogram's V2 form in base64; empty if there is nothing in it.
+/// hdrhistogram's compressed V2 form in base64; empty if nothing was recorded.
 fn packed(of: &Histogram<u64>) -> String {
     let mut bytes = Vec::new();
-    match V2Serializer::new().serialize(of, &mut bytes) {
+    match V2DeflateSerializer::new().serialize(of, &mut bytes) {
         Ok(_) if !of.is_empty() => STANDARD.encode(bytes),
         _ => String::new(),
     }
@@ -95,7 +95,7 @@ mod tests {
         histogram.record(2_000_000).unwrap();
         let times = latency(&histogram);
         assert!((times.p50 - 0.001).abs() < 1e-5 && (times.longest - 2.0).abs() < 0.01, "{times:?}");
-        assert!(packed(&histogram).starts_with("HIST"));
+        assert!(packed(&histogram).starts_with("HISTFA"), "the cookie of the compressed form");
     }
 
     #[test]

@@ -1,6 +1,6 @@
-//! A run's folder: `run.json`, its samples as CSV, its report, and what it was taken with.
+//! A run's folder: `run.json`, and what can be made again from it: the report, the report's tables as text, the samples as CSV.
 //!
-//! Each file is written beside its place and then put there, so that a full disk leaves none that is cut off.
+//! Each file is written under another name and then renamed, so that a full disk leaves no truncated file.
 
 use super::{FORMAT, Run};
 use crate::report;
@@ -12,6 +12,10 @@ use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 const RUN: &str = "run.json";
+/// The report's tables, for readers without a browser.
+const SUMMARY: &str = "summary.txt";
+/// Columns of the summary.
+const WIDTH: usize = 120;
 
 /// Now: RFC 3339, UTC.
 #[must_use]
@@ -46,7 +50,7 @@ pub fn folder(name: &str, out: Option<&Path>) -> Result<PathBuf> {
     Ok(folder)
 }
 
-/// Writes a run to its folder: `run.json`, `report.html` and the tables of its samples.
+/// Writes a run to its folder: `run.json`, `summary.txt`, `report.html` and the tables of its samples.
 ///
 /// # Errors
 /// Which file could not be written, and why (a full disk); there is then nothing of it.
@@ -64,6 +68,7 @@ pub fn reports(run: &Run, folder: &Path) -> Result<()> {
     for (name, text) in report::csv(run) {
         write(&folder.join(name), text.as_bytes())?;
     }
+    write(&folder.join(SUMMARY), report::terminal(run, WIDTH, false).as_bytes())?;
     write(&folder.join("report.html"), report::html(run).as_bytes())
 }
 
@@ -127,7 +132,7 @@ mod tests {
             format!("{:#}", open(folder.path()).unwrap_err())
         };
         assert!(refused("{\"format\": 99}").contains("has format 99"));
-        assert!(refused("{\"format\": 1}").contains("is not a run"));
+        assert!(refused("{\"format\": 2}").contains("is not a run"));
         assert!(refused("hello").contains("is not a run"));
         assert!(
             format!("{:#}", open(&folder.path().join("none")).unwrap_err()).contains("cannot read the run")
