@@ -52,7 +52,7 @@ pub(crate) struct Options {
 
 pub(crate) fn run(options: &Options) -> Result<()> {
     if let Some(stranger) = options.only.iter().find(|name| !RUNS.iter().any(|(run, _)| run == name)) {
-        bail!("there is no run {stranger}; there are {}", RUNS.map(|(name, _)| name).join(", "));
+        bail!("unknown run {stranger:?} (expected one of {})", RUNS.map(|(name, _)| name).join(", "));
     }
     if options.no_build.is_none() {
         cargo::run(&["build", "--release"])?;

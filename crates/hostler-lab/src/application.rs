@@ -63,12 +63,12 @@ pub struct Technique {
     pub name: &'static str,
     /// Why nobody can do it here, and what would help: `there is no C compiler; apt-get install gcc libc6-dev`.
     pub unavailable: Option<String>,
-    /// Why some servers can't, by the beginning of their names: `hostler`: `this Hostler was built without PHP; ...`.
+    /// Why some servers cannot, by the beginning of their names: `hostler`: `this Hostler was built without PHP; ...`.
     pub lacking: Vec<(&'static str, String)>,
 }
 
 impl Technique {
-    /// Why a server can't do it here.
+    /// Why a server cannot do it here.
     #[must_use]
     pub fn unavailable_at(&self, server: &str) -> Option<String> {
         let lacking = self.lacking.iter().find(|(name, _)| server.starts_with(name));
@@ -120,7 +120,7 @@ pub fn techniques(name: &str, options: &Options) -> Result<Vec<Technique>> {
 }
 
 /// Writes an application's files to `root`, which exists and is made readable for every user, and starts its database.
-/// What can't be had here ([`techniques`]) is left out.
+/// What cannot be had here ([`techniques`]) is left out.
 ///
 /// # Errors
 /// No such application, a full disk, or a database that does not start.
@@ -146,5 +146,5 @@ fn opened(root: &Path) -> Result<&Path> {
 }
 
 fn unknown(name: &str) -> anyhow::Error {
-    anyhow::anyhow!("there is no application {name:?}; there are {}", all().join(", "))
+    anyhow::anyhow!("unknown application {name:?} (expected one of {})", all().join(", "))
 }

@@ -110,7 +110,7 @@ pub fn compare(old: &Run, new: &Run, contestant: Option<&str>, smallest: f64) ->
     let all = &new.scenario.contestants;
     let server = contestant.or_else(|| all.first().map(String::as_str)).unwrap_or_default();
     if !all.iter().any(|name| name == server) {
-        bail!("there is no contestant {server:?} in the new run; there are {}", all.join(", "));
+        bail!("the new run has no contestant {server:?} (it has {})", all.join(", "));
     }
     let mut notes = differences(old, new);
     let mut changes = Vec::new();
@@ -351,10 +351,7 @@ mod tests {
             compare(&old, &other, None, SMALLEST).unwrap_err().to_string().contains("registry and include")
         );
         assert!(
-            compare(&old, &old, Some("nginx"), SMALLEST)
-                .unwrap_err()
-                .to_string()
-                .contains("there are hostler")
+            compare(&old, &old, Some("nginx"), SMALLEST).unwrap_err().to_string().contains("(it has hostler")
         );
         let mut quick = run(&[("b", "hostler", &STEADY)]);
         quick.quick = true;

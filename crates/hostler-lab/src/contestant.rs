@@ -99,11 +99,11 @@ impl Running {
     /// The thread that calls this must stay: the kernel ends the contestant with it.
     ///
     /// # Errors
-    /// Not known, not installed, the processor can't be capped, or it does not start: with its log's last lines.
+    /// Not known, not installed, the processor cannot be capped, or it does not start: with its log's last lines.
     pub fn start(name: &str, site: &Site, folder: &Path) -> Result<Self> {
         let kind = Kind::named(name).with_context(|| {
             let names: Vec<_> = Kind::ALL.into_iter().map(Kind::name).collect();
-            format!("there is no contestant {name}; there are {}", names.join(", "))
+            format!("unknown contestant {name:?} (expected one of {})", names.join(", "))
         })?;
         if let Some(why) = kind.unavailable() {
             anyhow::bail!("{name}: {why}");

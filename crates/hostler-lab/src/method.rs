@@ -87,7 +87,7 @@ pub enum Event<'a> {
 /// Takes a run of a scenario with the servers of this machine.
 ///
 /// # Errors
-/// Options that name what does not exist (with what does), an application that can't be laid out. What fails later is
+/// Options that name what does not exist (with what does), an application that cannot be laid out. What fails later is
 /// in the run.
 pub fn take(scenario: &Scenario, options: &Options, events: &mut dyn FnMut(Event<'_>)) -> Result<Run> {
     // Before anything is laid out.

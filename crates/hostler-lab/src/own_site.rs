@@ -57,7 +57,7 @@ pub struct OwnServers {
 /// Takes a run of a user's page.
 ///
 /// # Errors
-/// The configuration can't be read, or nothing is known that could serve the page. What fails later is in the run.
+/// The configuration cannot be read, or nothing is known that could serve the page. What fails later is in the run.
 pub fn take(
     wanted: &PageChoice,
     options: &Options,
@@ -184,7 +184,7 @@ impl Servers for OwnServers {
     }
 
     fn start(&mut self, name: &str, _case: &Case, folder: &Path) -> Result<Box<dyn Contestant>> {
-        let way = self.way(name).with_context(|| format!("there is no way {name}"))?;
+        let way = self.way(name).with_context(|| format!("unknown way {name:?}"))?;
         Ok(Box::new(Running::start(way.server, &self.site(way)?, folder)?))
     }
 
@@ -199,7 +199,7 @@ impl Servers for OwnServers {
         folder: &Path,
         workers: u32,
     ) -> Result<Box<dyn Contestant>> {
-        let way = self.way(name).with_context(|| format!("there is no way {name}"))?;
+        let way = self.way(name).with_context(|| format!("unknown way {name:?}"))?;
         let site = Site { workers: Some(workers), ..self.site(way)? };
         Ok(Box::new(Running::start(way.server, &site, folder)?))
     }

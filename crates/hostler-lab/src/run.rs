@@ -91,7 +91,7 @@ pub struct Server {
     pub title: String,
     /// What it says of its version; `None`: not installed.
     pub version: Option<String>,
-    /// Why it can't take part, and what would help.
+    /// Why it cannot take part, and what would help.
     pub unavailable: Option<String>,
 }
 

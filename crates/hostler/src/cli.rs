@@ -12,7 +12,7 @@ pub(crate) struct Cli {
     pub(crate) command: Command,
 }
 
-/// A debug build says so: whoever measures one has to know.
+/// A debug build is marked: its measurements mean nothing.
 const VERSION: &str = if cfg!(debug_assertions) {
     concat!(env!("CARGO_PKG_VERSION"), " (debug build)")
 } else {
@@ -28,59 +28,63 @@ Examples:
 const EXAMPLES: &str = "\
 Examples:
   hostler serve ~/public_html                     serve a directory on http://127.0.0.1:8080/
-  hostler check -f /etc/apache2/apache2.conf      what would Hostler say to this configuration?
-  hostler run -f /etc/hostler/httpd.conf          serve it, in the foreground
+  hostler check -f /etc/apache2/apache2.conf      check an Apache configuration
+  hostler run -f /etc/hostler/httpd.conf          serve a configuration in the foreground
   hostler explain -f httpd.conf https://www.example.org/cgi-bin/test.pl
-  hostler reload -f /etc/hostler/httpd.conf       take in a changed configuration
-  hostler lab registry --quick                    measure: Registry script or handler, Apache beside Hostler";
+  hostler reload -f /etc/hostler/httpd.conf       load a changed configuration
+  hostler lab registry --quick                    measure Registry scripts and handlers, in Apache and in Hostler";
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Serve a directory without a configuration (pages, .shtml, .cgi, .pl, .psgi and .php just work), or an application: PSGI, WSGI,
-    /// ASGI, or an archive of servlets.
+    /// Serve a directory or an application without a configuration.
+    ///
+    /// In a directory, pages, .shtml, .cgi, .pl, .psgi and .php files just work. An application is a PSGI, WSGI or ASGI program, or
+    /// an archive of servlets (.war).
     #[command(after_help = SERVE_EXAMPLES)]
     Serve(Serve),
-    /// Serve a configuration, in the foreground, until SIGTERM.
+    /// Serve a configuration in the foreground, until SIGTERM.
     #[command(after_help = RUN_EXAMPLES)]
     Run(Run),
-    /// Read a configuration and say what is wrong with it: file:line, what, and the accepted form. For who moves here:
-    /// which directives Hostler does not carry out, by how often they are used, and what to do instead.
+    /// Check a configuration: print errors as file:line with the accepted form.
+    ///
+    /// When migrating from Apache: also lists the unsupported directives, most used first, each with a replacement.
     #[command(after_help = CHECK_EXAMPLES)]
     Check(Check),
-    /// List virtual hosts with their addresses, users and document roots, and the pools of warm workers.
+    /// List the virtual hosts with their addresses, users and document roots, and the pools of warm workers.
     #[command(after_help = SITES_EXAMPLES)]
     Sites(Run),
-    /// Show which file and line decide what for a URL.
+    /// Show which configuration lines apply to a URL.
     #[command(after_help = EXPLAIN_EXAMPLES)]
     Explain(Explain),
-    /// Check the configuration, then have the running server serve it; no request fails.
+    /// Check the configuration, then load it into the running server; no request fails.
     #[command(after_help = RELOAD_EXAMPLES)]
     Reload(Reload),
     /// Stop the running server.
     #[command(after_help = STOP_EXAMPLES)]
     Stop(Stop),
-    /// Tell whether the server runs, and its figures: fronts, sites, pools of workers.
+    /// Show whether the server is running, with statistics of fronts, sites and worker pools.
     #[command(after_help = STATUS_EXAMPLES)]
     Status(Status),
-    /// List the members of balancers, and say which get requests: drain and disable take one out, enable brings it back, reset
-    /// goes back to what the configuration says. It holds over reloads.
+    /// List the members of balancers or change their state; changes survive reloads.
+    ///
+    /// drain and disable take a member out, enable brings it back, reset restores the configured state.
     #[command(after_help = BACKEND_EXAMPLES)]
     Backend(Backend),
     /// Measure servers and techniques of dynamic content on this machine, side by side.
     Lab(hostler_lab::command::LabArgs),
-    /// Make a plan of a configuration for hostler-master, on descriptor 3.
+    /// Write the plan of a configuration for hostler-master to descriptor 3.
     #[command(hide = true)]
     Plan(Plan),
-    /// Open files for the planner, as the user of a site, on descriptor 3.
+    /// Open files for the planner as the user of a site, for requests on descriptor 3.
     #[command(hide = true)]
     OpenAs,
-    /// Keep a log's program running, as the front's user, with the log's lines on descriptor 0.
+    /// Keep a piped log's program running as the front's user, with the log's lines on descriptor 0.
     #[command(hide = true)]
     PipedLog {
         /// As in the configuration: `|program arguments`.
         target: String,
     },
-    /// Write man pages, completions and the reference of directives.
+    /// Write man pages, shell completions and the directive reference.
     #[command(hide = true)]
     Docs(Docs),
 }
@@ -90,16 +94,16 @@ Examples:
   hostler serve                          this directory on http://127.0.0.1:8080/
   hostler serve site --listen 0.0.0.0:80
   hostler serve app.psgi                 a PSGI application, for all URLs
-  hostler serve shop.web:app             one in Python: a module, and the name in it
+  hostler serve shop.web:app             a Python application: a module and the name in it
   hostler serve shop.war                 an archive of servlets
 
-Programs (.cgi, .pl) must be executable (chmod +x) and are run as you; started by root, everything runs as
-the directory's owner.";
+Programs (.cgi, .pl) must be executable (chmod +x) and run as you. Started by root, everything runs as the \
+directory's owner.";
 
 const CHECK_EXAMPLES: &str = "\
 Examples:
   hostler check -f /etc/apache2/apache2.conf
-  hostler check --htaccess /home/joe/public_html                  the .htaccess files of an account, as its user
+  hostler check --htaccess /home/joe/public_html                  the .htaccess files of an account, read as its user
   hostler check -f httpd.conf --htaccess /home/joe/public_html    both";
 
 const RUN_EXAMPLES: &str = "\
@@ -108,7 +112,7 @@ Examples:
   hostler run -f httpd.conf -D SSL -D PORT=8080 -c 'LogLevel debug'
   hostler run -f httpd.conf --single-user     accept that all sites run as one user
 
-Signals: TERM stops, HUP and USR1 reload, WINCH stops when all connections are done.";
+Signals: TERM stops, HUP and USR1 reload, WINCH stops once all connections have finished.";
 
 const EXPLAIN_EXAMPLES: &str = "\
 Examples:
@@ -118,32 +122,32 @@ Examples:
 const SITES_EXAMPLES: &str = "\
 Examples:
   hostler sites -f httpd.conf
-  hostler sites -f /etc/apache2/apache2.conf      whose would Apache's sites be here?";
+  hostler sites -f /etc/apache2/apache2.conf      which user would each Apache site run as?";
 
 const RELOAD_EXAMPLES: &str = "\
 Examples:
-  hostler reload -f httpd.conf                serve the file as it is now; a mistake in it leaves the old one serving
-  hostler reload -f httpd.conf --wait 120     for sites that load much before they serve
+  hostler reload -f httpd.conf                load the file; if it has errors, the old configuration stays in place
+  hostler reload -f httpd.conf --wait 120     for sites that take long to load
 
-Exit status: 0 the new configuration serves, 1 the old one still does, and why.";
+Exit status: 0 the new configuration serves, 1 the old one still does (the reason is printed).";
 
 const STOP_EXAMPLES: &str = "\
 Examples:
-  hostler stop -f httpd.conf               now
-  hostler stop -f httpd.conf --graceful    when all connections are done";
+  hostler stop -f httpd.conf               stop now
+  hostler stop -f httpd.conf --graceful    stop once all connections have finished";
 
 const STATUS_EXAMPLES: &str = "\
 Examples:
   hostler status -f httpd.conf
-  hostler status -f httpd.conf --watch 2     again every two seconds, with the rates since the last time
+  hostler status -f httpd.conf --watch 2     every two seconds, with the rates since the last time
   hostler status -f httpd.conf --json        for programs
 
-The picture of a pool shows busy workers (#), others (-) and room for more (.). Shares of times (P99: 99 of 100)
-are upper bounds of buckets. Figures are open to root and to the user who started the server.
+A pool's picture shows busy workers (#), idle workers (-) and room for more (.). Percentiles (P99) are upper bounds \
+of histogram buckets. Only root and the user who started the server can read the statistics.
 
-Exit status: 0 it runs, 3 it does not, 1 that can't be told.";
+Exit status: 0 running, 3 not running, 1 unknown.";
 
-/// Which configuration, as Apache's own options say it.
+/// The configuration, with the options of Apache's httpd.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Configuration {
     /// The configuration file.
@@ -152,7 +156,7 @@ pub(crate) struct Configuration {
     /// ServerRoot, until the directive changes it [default: the file's directory].
     #[arg(short = 'd', value_name = "DIR")]
     pub(crate) root: Option<PathBuf>,
-    /// Define a name, or a variable, for IfDefine and ${NAME}.
+    /// Define a name or a variable for IfDefine and ${NAME}.
     #[arg(short = 'D', value_name = "NAME[=VALUE]")]
     pub(crate) defines: Vec<String>,
     /// A directive to read before the file.
@@ -168,7 +172,7 @@ pub(crate) struct Configuration {
 pub(crate) struct Run {
     #[command(flatten)]
     pub(crate) configuration: Configuration,
-    /// Run all sites as one user, whatever AssignUserID says.
+    /// Run all sites as one user and ignore AssignUserID.
     #[arg(long)]
     pub(crate) single_user: bool,
 }
@@ -186,7 +190,7 @@ pub(crate) struct Check {
     /// ServerRoot, until the directive changes it [default: the file's directory].
     #[arg(short = 'd', value_name = "DIR", requires = "file")]
     pub(crate) root: Option<PathBuf>,
-    /// Define a name, or a variable, for IfDefine and ${NAME}.
+    /// Define a name or a variable for IfDefine and ${NAME}.
     #[arg(short = 'D', value_name = "NAME[=VALUE]", requires = "file")]
     pub(crate) defines: Vec<String>,
     /// A directive to read before the file.
@@ -195,13 +199,13 @@ pub(crate) struct Check {
     /// A directive to read after the file.
     #[arg(short = 'c', value_name = "DIRECTIVE", requires = "file")]
     pub(crate) after: Vec<String>,
-    /// Run all sites as one user, whatever AssignUserID says.
+    /// Run all sites as one user and ignore AssignUserID.
     #[arg(long, requires = "file")]
     pub(crate) single_user: bool,
 }
 
 impl Check {
-    /// The configuration to check, if there is one.
+    /// The configuration to check, if one is given.
     pub(crate) fn configuration(&self) -> Option<Run> {
         let configuration = Configuration {
             file: self.file.clone()?,
@@ -230,7 +234,7 @@ pub(crate) struct Serve {
 pub(crate) struct Explain {
     #[command(flatten)]
     pub(crate) configuration: Configuration,
-    /// An absolute URL, or a path of the main server.
+    /// An absolute URL, or a path on the main server.
     #[arg(value_name = "URL")]
     pub(crate) url: String,
 }
@@ -266,7 +270,7 @@ pub(crate) struct Status {
     /// Print one JSON object instead of tables.
     #[arg(long)]
     pub(crate) json: bool,
-    /// Print again every so many seconds, until the server ends.
+    /// Print again every SECONDS, until the server exits.
     #[arg(long, value_name = "SECONDS")]
     pub(crate) watch: Option<u32>,
 }
@@ -276,29 +280,29 @@ pub(crate) struct Status {
 pub(crate) struct Backend {
     #[command(flatten)]
     pub(crate) configuration: Configuration,
-    /// What to do.
+    /// The action.
     #[arg(value_enum)]
     pub(crate) change: BackendChange,
     /// The balancer's name, without balancer://.
     #[arg(value_name = "BALANCER")]
     pub(crate) balancer: Option<String>,
-    /// The member's URL, or its route; all members of the balancer where none is given.
+    /// The member's URL or route [default: all members of the balancer].
     #[arg(value_name = "MEMBER")]
     pub(crate) member: Option<String>,
 }
 
-/// What `backend` does.
+/// The actions of `backend`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum BackendChange {
-    /// Show the members.
+    /// List the members.
     List,
-    /// Requests of its own sessions only.
+    /// Send it only requests of its own sessions.
     Drain,
-    /// No requests.
+    /// Send it no requests.
     Disable,
-    /// Requests again, now.
+    /// Send it requests again.
     Enable,
-    /// What the configuration says.
+    /// Restore the configured state.
     Reset,
 }
 
@@ -309,7 +313,7 @@ pub(crate) struct Plan {
     pub(crate) of: PlanOf,
 }
 
-/// What the planner plans.
+/// The planner's input.
 #[derive(Clone, Debug, Subcommand)]
 pub(crate) enum PlanOf {
     /// A configuration.

@@ -208,7 +208,7 @@ fn prepare(root: &Path, dsn: &str) -> Result<()> {
     command.arg(root.join("prepare.pl")).arg(dsn).stdin(Stdio::null());
     let output = command.output().context("cannot run perl")?;
     if !output.status.success() {
-        bail!("the table of comments can't be made: {}", String::from_utf8_lossy(&output.stderr));
+        bail!("the table of comments cannot be made: {}", String::from_utf8_lossy(&output.stderr));
     }
     Ok(())
 }

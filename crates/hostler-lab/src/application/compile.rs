@@ -24,7 +24,7 @@ pub(super) struct Needs {
 pub(super) fn unavailable(needs: Needs) -> Option<String> {
     let program: String = needs.headers.iter().map(|header| format!("#include <{header}>\n")).collect();
     match syntax(needs, &program) {
-        None => Some("there is no C compiler; apt-get install gcc libc6-dev".to_owned()),
+        None => Some("no C compiler found; apt-get install gcc libc6-dev".to_owned()),
         Some(false) => Some(format!("its headers are missing; apt-get install {}", needs.package)),
         Some(true) => None,
     }

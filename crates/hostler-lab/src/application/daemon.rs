@@ -136,7 +136,7 @@ pub(super) fn open(folder: &Path, user: &User) -> Result<()> {
 }
 
 /// The programs where the server's user can run them: a checkout below a closed home directory has its unpacked ones where
-/// that user can't, so they are copied (about 50 MB) into the run's own folder.
+/// that user cannot, so they are copied (about 50 MB) into the run's own folder.
 ///
 /// A server finds what it needs beside its programs, so the whole tree is copied in which `below` is their first folder:
 /// `lib` of `usr/lib/postgresql/15/bin`.
@@ -179,7 +179,8 @@ impl User {
             return Ok(Self { ids: None });
         }
         let nobody = hostler_sys::users::user_by_name("nobody")?;
-        let nobody = nobody.context("database servers don't run as root, and there is no user nobody")?;
+        let nobody =
+            nobody.context("database servers do not run as root, and the user nobody does not exist")?;
         Ok(Self { ids: Some((nobody.uid, nobody.gid)) })
     }
 

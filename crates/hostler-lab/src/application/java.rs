@@ -15,7 +15,7 @@ pub(super) fn unavailable(driver: Option<(&str, &str, &str)>) -> Option<String> 
     let mut command = Command::new("javac");
     command.arg("-version").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     if !command.status().is_ok_and(|status| status.success()) {
-        return Some("there is no Java compiler; apt-get install openjdk-17-jdk-headless".to_owned());
+        return Some("no Java compiler found; apt-get install openjdk-17-jdk-headless".to_owned());
     }
     if API.iter().any(|jar| !Path::new(JARS).join(jar).exists()) {
         return Some(

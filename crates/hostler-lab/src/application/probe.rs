@@ -15,7 +15,7 @@ pub(super) fn perl(modules: &[&str], package: &str) -> Option<String> {
     match command.status() {
         Ok(status) if status.success() => None,
         Ok(_) => Some(format!("perl has no {}; apt-get install {package}", modules.join(", "))),
-        Err(_) => Some("there is no perl; apt-get install perl".to_owned()),
+        Err(_) => Some("perl is not installed; apt-get install perl".to_owned()),
     }
 }
 
@@ -100,7 +100,7 @@ pub(super) fn python((module, package): (&str, &str)) -> Option<String> {
     match command.status() {
         Ok(status) if status.success() => None,
         Ok(_) => Some(format!("Python has no {module}; apt-get install {package}")),
-        Err(_) => Some("there is no python3; apt-get install python3".to_owned()),
+        Err(_) => Some("python3 is not installed; apt-get install python3".to_owned()),
     }
 }
 
@@ -128,7 +128,7 @@ fn hostler_lacks(technique: &str) -> Option<String> {
 /// What `hostler check` says about a directive.
 fn check(directive: &str) -> Result<String> {
     let Some(hostler) = crate::contestant::hostler() else {
-        anyhow::bail!("there is no hostler program beside this one");
+        anyhow::bail!("the program hostler is not in the folder of this one");
     };
     let folder = tempfile::Builder::new().prefix("hostler-lab-").tempdir()?;
     files::write(folder.path(), "probe.conf", format!("Listen 127.0.0.1:65535\n{directive}\n").as_bytes())?;

@@ -73,7 +73,7 @@ pub fn bare_work(seconds: u32) -> Result<f64> {
     Ok(1.0 / bare.processor)
 }
 
-/// The same work on as many processors at once, for so many seconds by the clock: what a server there can't surpass.
+/// The same work on as many processors at once, for so many seconds by the clock: what a server there cannot surpass.
 ///
 /// # Errors
 /// No perl.

@@ -26,7 +26,7 @@ const SETTINGS: &str = "log_errors = On\ndisplay_errors = Off\noutput_buffering 
 const LEFT_OUT: [&str; 4] =
     [".htaccess", "wp-config.php", "wp-includes/certificates/ca-bundle.crt", "wp-content/languages"];
 
-/// Why it can't be had here.
+/// Why it cannot be had here.
 pub(super) fn unavailable() -> Option<String> {
     let missing = [
         (source(), "WordPress", "wordpress"),
@@ -35,7 +35,7 @@ pub(super) fn unavailable() -> Option<String> {
         (extension("mysqli"), "PHP's mysqli", "php8.2-mysql"),
     ];
     let (_, what, package) = missing.into_iter().find(|(path, ..)| path.is_none())?;
-    Some(format!("there is no {what}; ./setup.sh test unpacks it, or apt-get install {package}"))
+    Some(format!("{what} is missing; ./setup.sh test unpacks it, or apt-get install {package}"))
 }
 
 /// php-cgi: installed, or unpacked by `setup.sh`.
@@ -47,7 +47,7 @@ fn php_cgi() -> Option<PathBuf> {
 
 /// Why there is none.
 pub(super) fn no_php_cgi() -> Option<String> {
-    let why = "there is no php-cgi8.2; ./setup.sh test unpacks it, or apt-get install php8.2-cgi";
+    let why = "php-cgi8.2 is missing; ./setup.sh test unpacks it, or apt-get install php8.2-cgi";
     php_cgi().is_none().then(|| why.to_owned())
 }
 
@@ -150,7 +150,7 @@ fn install(root: &Path, site: &Path) -> Result<()> {
     let output = command.stdin(Stdio::null()).output().context("cannot run php8.2")?;
     if !output.status.success() {
         let said = [output.stdout, output.stderr].concat();
-        bail!("WordPress can't be installed: {}", String::from_utf8_lossy(&said));
+        bail!("WordPress cannot be installed: {}", String::from_utf8_lossy(&said));
     }
     Ok(())
 }

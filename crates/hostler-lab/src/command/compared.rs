@@ -28,7 +28,7 @@ pub(super) struct CompareArgs {
     json: bool,
 }
 
-/// Exit status 0: nothing is worse beyond noise; 1: something is, or a run can't be read; 2: wrong arguments.
+/// Exit status 0: nothing is worse beyond noise; 1: something is, or a run cannot be read; 2: wrong arguments.
 pub(super) fn run(args: &CompareArgs) -> Result<ExitCode> {
     if !(args.smallest.is_finite() && args.smallest >= 0.0) {
         return Ok(wrong_arguments("--smallest: a number of percent, 0 or more"));
@@ -75,7 +75,7 @@ fn line(change: &Change) -> String {
         Verdict::Worse => "WORSE",
         Verdict::Unknown => "too few rounds to tell",
     };
-    let against = if change.relative { ", beside the other contestants" } else { "" };
+    let against = if change.relative { ", compared with the other contestants" } else { "" };
     let because = change.because.as_deref().map(|why| format!(": {why}")).unwrap_or_default();
     let interval = interval.unwrap_or_default();
     let (case, server, figure) = (&change.case, &change.server, change.figure.title());

@@ -99,7 +99,7 @@ pub(super) fn scenario(name: &str, how: &Measure) -> Result<ExitCode> {
 /// SIGINT and SIGTERM end it early; a second one ends the program.
 ///
 /// # Errors
-/// The folder can't be made or written; what `take` says.
+/// The folder cannot be made or written; what `take` says.
 pub fn measured(
     name: &str,
     out: Option<&Path>,

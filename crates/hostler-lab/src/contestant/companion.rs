@@ -65,7 +65,7 @@ pub(super) fn before_fpm(site: &Site, place: Place<'_>, server: &[String]) -> Re
         .replace("@RUN@", &place.run.to_string_lossy())
         .replace("@LOGS@", &place.folder.to_string_lossy())
         .replace("@WORKERS@", &site.workers.unwrap_or(64).to_string());
-    fs::write(&file, text).with_context(|| format!("can't write {}", file.display()))?;
+    fs::write(&file, text).with_context(|| format!("cannot write {}", file.display()))?;
     let mut first: Vec<String> = settings(&fpm).into_iter().flatten().collect();
     first.extend([fpm.to_string_lossy().into_owned(), "--nodaemonize".to_owned()]);
     if geteuid().is_root() {
@@ -100,7 +100,7 @@ pub(super) fn before_tomcat(site: &Site, place: Place<'_>, server: &[String]) ->
 /// The command of a server that programs are to be started for, by a script, as the site's user.
 pub(super) fn before_programs(place: Place<'_>, script: &str, server: &[String]) -> Result<Vec<String>> {
     let file = place.folder.join("programs.sh");
-    fs::write(&file, script).with_context(|| format!("can't write {}", file.display()))?;
+    fs::write(&file, script).with_context(|| format!("cannot write {}", file.display()))?;
     let mut first = as_site_user()?;
     first.extend(["/bin/sh".to_owned(), file.to_string_lossy().into_owned()]);
     after(place, &first, &format!("[ -e '{}/state/ready' ]", place.run.display()), server)
@@ -216,11 +216,11 @@ fn after(place: Place<'_>, first: &[String], is_up: &str, then: &[String]) -> Re
         quoted(then)
     );
     let file = place.folder.join("start.sh");
-    fs::write(&file, script).with_context(|| format!("can't write {}", file.display()))?;
+    fs::write(&file, script).with_context(|| format!("cannot write {}", file.display()))?;
     Ok(vec!["/bin/sh".to_owned(), file.to_string_lossy().into_owned()])
 }
 
-/// Why one of these can't take part; the inner one: what helps.
+/// Why one of these cannot take part; the inner one: what helps.
 pub(super) fn missing(kind: Kind) -> Option<&'static str> {
     match kind {
         Kind::NginxFpm | Kind::ApacheFpm if php_fpm().is_none() => {

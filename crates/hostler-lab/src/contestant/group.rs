@@ -1,7 +1,7 @@
 //! A control group for each contestant: exact processor time, ended processes included, and a cap on it.
 //!
 //! Version 2 counts in any group (cgroups(7): `cpu.stat` is always there); a cap needs its `cpu` controller, or the
-//! one of version 1. Without groups the lab counts by `/proc`, and says that it can't cap.
+//! one of version 1. Without groups the lab counts by `/proc`, and says that it cannot cap.
 
 use anyhow::{Context, Result, bail};
 use hostler_sys::cgroup::{Controller, Group};
@@ -28,7 +28,7 @@ impl Groups {
     /// Makes what there can be: a group to count in, and one that is capped if `share` (of one core) is given.
     ///
     /// # Errors
-    /// The cap can't be set: in a sentence.
+    /// The cap cannot be set: in a sentence.
     pub(super) fn new(share: Option<f64>) -> Result<Self> {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
@@ -85,7 +85,7 @@ impl Drop for Groups {
 /// A group with a cap. Version 2 gives controllers only to groups without processes beside them, so it may have to be
 /// a sister of our own group, or of one above it.
 fn capped(name: &str, share: f64) -> Result<PathBuf> {
-    let own = Group::own_with(Controller::Cpu).context("processor time can't be capped here")?;
+    let own = Group::own_with(Controller::Cpu).context("CPU time cannot be limited here")?;
     remove_abandoned(own.path());
     let legacy =
         own.path().join("cpu.cfs_quota_us").exists() || !own.path().join("cgroup.controllers").exists();
@@ -101,7 +101,7 @@ fn capped(name: &str, share: f64) -> Result<PathBuf> {
         remove(&group);
     }
     bail!(
-        "processor time can't be capped here: no control group with the cpu controller can be made below {} (run \
+        "CPU time cannot be limited here: no control group with the cpu controller can be made below {} (run \
          the lab as root, or in a delegated group: systemd-run --user --scope -p Delegate=yes ...)",
         own.path().display()
     )

@@ -129,7 +129,7 @@ impl Kind {
         Server { name: self.name().to_owned(), title: self.title().to_owned(), version, unavailable }
     }
 
-    /// Why it can't take part, and what would help.
+    /// Why it cannot take part, and what would help.
     pub(super) fn unavailable(self) -> Option<String> {
         if self.program().is_none() {
             return Some(format!("is not installed; {}", self.remedy()));

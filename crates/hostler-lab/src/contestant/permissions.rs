@@ -11,17 +11,17 @@ use std::path::Path;
 /// Lets all users read the site, and its own user write what it has to. Without root there is nothing to do.
 ///
 /// # Errors
-/// The file system's; a folder above the site that other users can't pass.
+/// The file system's; a folder above the site that other users cannot pass.
 pub(super) fn open(site: &Site) -> Result<()> {
     if !geteuid().is_root() {
         return Ok(());
     }
-    let root = site.root.canonicalize().with_context(|| format!("there is no {}", site.root.display()))?;
+    let root = site.root.canonicalize().with_context(|| format!("{} does not exist", site.root.display()))?;
     passable(root.parent().unwrap_or(&root))?;
     readable(&root)?;
     for path in &site.writable {
         let path = if path.is_absolute() { path.clone() } else { root.join(path) };
-        give(&path).with_context(|| format!("can't give {} to the site's user", path.display()))?;
+        give(&path).with_context(|| format!("cannot give {} to the site's user", path.display()))?;
     }
     Ok(())
 }
@@ -32,7 +32,7 @@ pub(super) fn passable(folder: &Path) -> Result<()> {
         let mode = fs::metadata(folder).map_or(0, |found| found.permissions().mode());
         if mode & 0o001 == 0 {
             bail!(
-                "{} can't be passed by the users that servers run as (mode {:o}); set TMPDIR to a folder that can",
+                "the users that servers run as cannot enter {} (mode {:o}); set TMPDIR to a folder that they can enter",
                 folder.display(),
                 mode & 0o7777
             );
@@ -51,7 +51,7 @@ fn readable(path: &Path) -> Result<()> {
     let wanted = if mode & 0o100 == 0 { mode | 0o444 } else { mode | 0o555 };
     if wanted != mode {
         fs::set_permissions(path, fs::Permissions::from_mode(wanted & 0o7777))
-            .with_context(|| format!("can't open {} for all users", path.display()))?;
+            .with_context(|| format!("cannot open {} for all users", path.display()))?;
     }
     if found.is_dir() {
         for entry in fs::read_dir(path)? {

@@ -108,7 +108,7 @@ fn switches(status: &str) -> u64 {
     lines.filter_map(|line| line.rsplit_once(':')?.1.trim().parse::<u64>().ok()).sum()
 }
 
-/// Whether one of these processes listens on the port; `None` where that can't be told.
+/// Whether one of these processes listens on the port; `None` where that cannot be told.
 pub(super) fn listens(pids: impl Iterator<Item = u32>, port: u16) -> Option<bool> {
     let table = fs::read_to_string("/proc/net/tcp").ok()?;
     let sockets: Vec<_> =

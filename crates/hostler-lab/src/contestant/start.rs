@@ -63,7 +63,7 @@ pub(super) fn start(
     folder: &Path,
     ports: &mut dyn Iterator<Item = u16>,
 ) -> Result<Running> {
-    fs::create_dir_all(folder).with_context(|| format!("can't make {}", folder.display()))?;
+    fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
     let folder = folder.canonicalize()?;
     permissions::open(site)?;
     let mut failure = None;
@@ -78,7 +78,7 @@ pub(super) fn start(
     Err(failure.unwrap_or_else(|| anyhow::anyhow!("no free port on 127.0.0.1")))
 }
 
-/// What servers say when they can't have their port: the system's word for `EADDRINUSE`, or, as gunicorn, their own.
+/// What servers say when they cannot have their port: the system's word for `EADDRINUSE`, or, as gunicorn, their own.
 pub(super) fn port_taken(message: &str) -> bool {
     let message = message.to_lowercase();
     ["address already in use", "connection in use", TAKEN].iter().any(|said| message.contains(said))
@@ -98,7 +98,7 @@ fn spawn(kind: Kind, site: &Site, folder: &Path, port: u16, second: u16) -> Resu
     let place = Place { port, second, folder, run: run.path() };
     let file = folder.join("server.conf");
     fs::write(&file, configuration::text(kind, site, place))
-        .with_context(|| format!("can't write {}", file.display()))?;
+        .with_context(|| format!("cannot write {}", file.display()))?;
     // So that the lines that an error shows are those of this start.
     fs::write(folder.join("error.log"), "")?;
     fs::write(folder.join(companion::LOG), "")?;
@@ -107,7 +107,7 @@ fn spawn(kind: Kind, site: &Site, folder: &Path, port: u16, second: u16) -> Resu
     let mut command = wrapped(&arguments(kind, site, place, &file)?, &groups);
     command.envs(site.environment.iter().map(|(name, value)| (name, value))).current_dir("/");
     command.stdin(Stdio::null()).stdout(console.try_clone()?).stderr(console);
-    let child = command.spawn().with_context(|| format!("can't run {}", kind.name()))?;
+    let child = command.spawn().with_context(|| format!("cannot run {}", kind.name()))?;
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
     let seen = Mutex::new(None);
     Ok(Running { address, start_up: 0.0, kind, child, folder: folder.to_owned(), groups, seen, _run: run })

@@ -82,7 +82,7 @@ fn get(running: &Running, path: &str) -> String {
     String::from_utf8_lossy(&answer).into_owned()
 }
 
-/// Contestants that can be tested here; says which can't.
+/// Contestants that can be tested here; says which cannot.
 fn installed() -> Vec<Kind> {
     let (here, absent): (Vec<_>, Vec<_>) =
         Kind::ALL.into_iter().partition(|kind| kind.unavailable().is_none());
@@ -131,7 +131,7 @@ fn every_contestant_serves_counts_and_leaves_nothing_behind() {
         match counting.map(Counting::end).and_then(|counts| counts.system_calls) {
             Some(calls) => assert!(calls > 800, "{}: {calls}", kind.name()),
             // It takes cgroup version 2 and tracefs, or strace.
-            None => hostler_untested::untested("system calls can't be counted here"),
+            None => hostler_untested::untested("system calls cannot be counted here"),
         }
         let (first, last) = (before.processor.unwrap(), after.processor.unwrap());
         assert!(last > first, "{}: {first} s, then {last} s", kind.name());
@@ -299,7 +299,7 @@ fn a_cap_slows_down_all_processes_of_a_contestant() {
         Ok(running) => running,
         Err(e) => {
             let why = format!("{e:#}");
-            assert!(why.contains("can't be capped"), "{why}");
+            assert!(why.contains("cannot be capped"), "{why}");
             return hostler_untested::untested(why);
         }
     };

@@ -149,7 +149,7 @@ mod tests {
             let calls = tracer.end();
             assert!(calls.is_some_and(|calls| (10..10_000).contains(&calls)), "{calls:?}");
         } else {
-            hostler_untested::untested("there is no strace, or it may not trace");
+            hostler_untested::untested("strace is not installed or may not trace");
         }
         assert_eq!(traced(child.id()), Some(false), "it has detached");
         drop(child.stdin.take());

@@ -29,7 +29,7 @@ pub struct Limit {
 /// server of our own. `None`: nothing was answered, or it was cancelled.
 ///
 /// # Errors
-/// No server started, or the generator can't work.
+/// No server started, or the generator cannot work.
 pub fn limit(cancel: &Cancel) -> Result<Option<Limit>> {
     let folder = tempfile::tempdir()?;
     if let Some((nginx, version)) = nginx(folder.path()) {

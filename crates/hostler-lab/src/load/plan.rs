@@ -247,7 +247,7 @@ fn positive(what: &str, value: f64) -> Result<(), String> {
 }
 
 fn not_negative(what: &str, value: f64) -> Result<(), String> {
-    if (0.0..=FOREVER).contains(&value) { Ok(()) } else { Err(format!("{what} can't be {value}")) }
+    if (0.0..=FOREVER).contains(&value) { Ok(()) } else { Err(format!("{what} cannot be {value}")) }
 }
 
 #[cfg(test)]

@@ -102,17 +102,15 @@ fn trusted() -> Result<RootCertStore> {
     let named = std::env::var_os("SSL_CERT_FILE").map(PathBuf::from);
     let mut files = named.into_iter().chain(TRUSTED.map(PathBuf::from));
     let Some(file) = files.find(|file| file.is_file()) else {
-        bail!(
-            "there are no trusted certificates here to verify a server with; name a file of them in SSL_CERT_FILE"
-        );
+        bail!("no trusted certificates found to verify a server with; set SSL_CERT_FILE to a file of them");
     };
-    read(&file).with_context(|| format!("can't read {}", file.display()))
+    read(&file).with_context(|| format!("cannot read {}", file.display()))
 }
 
 fn read(file: &Path) -> Result<RootCertStore> {
     let mut store = RootCertStore::empty();
     for certificate in CertificateDer::pem_file_iter(file)? {
-        // A system may trust what this library can't read.
+        // A system may trust what this library cannot read.
         let _ = store.add(certificate?);
     }
     Ok(store)

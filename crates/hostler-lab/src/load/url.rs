@@ -12,12 +12,12 @@ const TRY: Duration = Duration::from_secs(1);
 /// host once more.
 ///
 /// # Errors
-/// Not such a URL, a host that can't be found, or one elsewhere that is not confirmed; for the user.
+/// Not such a URL, a host that cannot be found, or one elsewhere that is not confirmed; for the user.
 pub fn may_load(url: &str, confirmed: Option<&str>) -> Result<Target> {
     let Url { host, port, authority, path, tls } = Url::parse(url)?;
     let addresses: Vec<SocketAddr> = (host.as_str(), port)
         .to_socket_addrs()
-        .with_context(|| format!("the host {host} can't be found"))?
+        .with_context(|| format!("cannot resolve the host {host}"))?
         .collect();
     let elsewhere = addresses.iter().find(|address| !address.ip().to_canonical().is_loopback());
     if let Some(elsewhere) = elsewhere

@@ -16,7 +16,7 @@ pub(super) struct Calls {
     pub(super) by_strace: bool,
 }
 
-/// Counts under the load that a plan begins with. Nothing where the contestant can't count, or does not answer.
+/// Counts under the load that a plan begins with. Nothing where the contestant cannot count, or does not answer.
 pub(super) fn count(runs: &dyn Contestant, target: &Target, plan: &Plan, cancel: &Cancel) -> Calls {
     let Some(plan) = counted(plan) else { return Calls::default() };
     let Some(counting) = runs.counting() else { return Calls::default() };

@@ -100,7 +100,7 @@ fn known<'a>(what: &str, named: &[String], exist: impl Iterator<Item = &'a str>)
         }
     }
     match named.iter().find(|name| !all.contains(&name.as_str())) {
-        Some(stranger) => bail!("there is no {what} {stranger:?} here; there are {}", all.join(", ")),
+        Some(stranger) => bail!("unknown {what} {stranger:?} (expected one of {})", all.join(", ")),
         None => Ok(()),
     }
 }
@@ -119,9 +119,9 @@ mod tests {
         let registry = load("registry").unwrap();
         let refused = |options: Options| select(&registry, &options).unwrap_err().to_string();
         let why = refused(Options { contestants: words(&["iis"]), ..Options::default() });
-        assert_eq!(why, "there is no contestant \"iis\" here; there are hostler, apache-prefork");
+        assert_eq!(why, "unknown contestant \"iis\" (expected one of hostler, apache-prefork)");
         let why = refused(Options { techniques: words(&["psgi"]), ..Options::default() });
-        assert_eq!(why, "there is no technique \"psgi\" here; there are handler, registry");
+        assert_eq!(why, "unknown technique \"psgi\" (expected one of handler, registry)");
         assert!(refused(Options { only: words(&["light"]), ..Options::default() }).contains("light-handler"));
         assert!(refused(Options { scale: Some(0.0), ..Options::default() }).contains("--scale 0"));
         assert!(refused(Options { scale: Some(1e6), ..Options::default() }).contains("light-handler: "));

@@ -30,7 +30,7 @@ pub trait Servers {
     /// All of them, installed or not.
     fn known(&self) -> Vec<Server>;
 
-    /// Why one can't serve a case here; `None`: as far as is known it can.
+    /// Why one cannot serve a case here; `None`: as far as is known it can.
     fn unavailable(&self, name: &str, case: &Case) -> Option<String>;
 
     /// What the generator reaches on this machine; `None`: not measured.

@@ -3,7 +3,7 @@
 //! Rounds are taken in turn, so the two figures of one round saw the same minute of the machine: they are compared in
 //! pairs, as logarithms (twice as fast and half as fast lie equally far from 1). A busy machine makes outliers, so
 //! intervals are those of ranks, which outliers don't move (Wilcoxon's signed ranks for pairs, Mann and Whitney's for
-//! two runs). Ranks of fewer rounds than [`FEW`] can't reach 95 %; Student's distribution has to do there, and its
+//! two runs). Ranks of fewer rounds than [`FEW`] cannot reach 95 %; Student's distribution has to do there, and its
 //! intervals are as wide as so few rounds deserve.
 
 /// From so many rounds on ranks can tell 95 %.

@@ -217,11 +217,11 @@ impl BestWorkers {
         match self.of {
             Workers::Pool => format!(
                 "A single worker that is never idle serves {:.0} requests/s: a request keeps it for {service}. In all of \
-                 the server's processes it takes {processor} of processor time.",
+                 the server's processes it takes {processor} of CPU time.",
                 1.0 / self.service
             ),
             _ => format!(
-                "Alone, a request takes {service}, and {processor} of processor time in all of the server's processes."
+                "Alone, a request takes {service}, and {processor} of CPU time in all of the server's processes."
             ),
         }
     }

@@ -38,7 +38,7 @@ The ways in which the page can be served are the contestants. Their answers must
 /// Runs `hostler lab run`.
 ///
 /// # Errors
-/// As [`take`], and what can't be written.
+/// As [`take`], and what cannot be written.
 pub fn own_site(args: &OwnSite) -> Result<ExitCode> {
     let wanted = PageChoice {
         file: args.file.clone(),

@@ -54,9 +54,9 @@ impl Copy {
     /// Reads the file and all that it includes.
     ///
     /// # Errors
-    /// A file can't be read, or includes itself.
+    /// A file cannot be read, or includes itself.
     pub(super) fn of(file: &Path, defines: &[String], url: &Url) -> Result<Self> {
-        let file = file.canonicalize().with_context(|| format!("can't read {}", file.display()))?;
+        let file = file.canonicalize().with_context(|| format!("cannot read {}", file.display()))?;
         let folder = file.parent().unwrap_or(Path::new("/")).to_path_buf();
         let mut copying = Copying { root: folder, port: url.port, ..Copying::default() };
         copying.out = format!("ServerRoot \"{}\"\n", copying.root.display());
@@ -143,7 +143,7 @@ impl Copying {
         if depth > DEEPEST {
             bail!("{}: files include each other", file.display());
         }
-        let text = fs::read(file).with_context(|| format!("can't read {}", file.display()))?;
+        let text = fs::read(file).with_context(|| format!("cannot read {}", file.display()))?;
         let text = String::from_utf8_lossy(&text).replace("\\\n", " ");
         for line in text.lines() {
             self.line(line, depth).with_context(|| format!("in {}", file.display()))?;

@@ -26,7 +26,7 @@ const DEEPEST: usize = 8;
 /// The inside of nginx's `server { }` for a page.
 ///
 /// # Errors
-/// What nginx does not understand, or why it can't be told.
+/// What nginx does not understand, or why it cannot be told.
 pub(super) fn configuration(file: &Path, path: &str) -> Result<String, String> {
     understands(file, 0)?;
     // Included pages are asked for by their paths, so those must lead to the same files.
@@ -40,7 +40,7 @@ pub(super) fn configuration(file: &Path, path: &str) -> Result<String, String> {
 }
 
 fn understands(file: &Path, depth: usize) -> Result<(), String> {
-    let text = fs::read(file).map_err(|error| format!("{} can't be read: {error}", file.display()))?;
+    let text = fs::read(file).map_err(|error| format!("{} cannot be read: {error}", file.display()))?;
     let text = String::from_utf8_lossy(&text);
     let elements = elements(&text);
     let own: Vec<&str> =

@@ -85,7 +85,7 @@ pub(super) fn explain(file: &Path, defines: &[String], url: &Url) -> Result<Expl
     for define in defines {
         command.arg("-D").arg(define);
     }
-    let output = command.arg("--").arg(&url.given).output().context("can't run hostler explain")?;
+    let output = command.arg("--").arg(&url.given).output().context("cannot run hostler explain")?;
     if !output.status.success() {
         bail!("{}", String::from_utf8_lossy(&output.stderr).trim());
     }

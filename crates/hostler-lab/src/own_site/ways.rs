@@ -52,7 +52,7 @@ const CGI: &str = "SetHandler cgi-script\nOptions +ExecCGI\n";
 const REGISTRY: &str = "SetHandler perl-script\nPerlResponseHandler ModPerl::Registry\nPerlOptions +ParseHeaders\n\
                         Options +ExecCGI\n";
 
-/// All ways for a page; the first one is what others are compared with. Those that can't be are there with the reason.
+/// All ways for a page; the first one is what others are compared with. Those that cannot be are there with the reason.
 pub(super) fn ways(page: &Page, url: &Url) -> Vec<Way> {
     match page {
         Page::PerlScript => at(url.path_only(), perl_script()),
@@ -113,7 +113,7 @@ fn handler() -> Vec<Way> {
         way("hostler-fork", "Hostler, fork", "hostler", &["Isolation fork\n"]),
         way("apache-mod-perl", "Apache prefork, mod_perl", "apache-prefork", &[]),
         way("apache-itk-mod-perl", "Apache itk, mod_perl", "apache-itk", &[]),
-        without("hostler-exec", "Hostler, exec", "hostler", "a Perl handler can't be a program of its own"),
+        without("hostler-exec", "Hostler, exec", "hostler", "a Perl handler cannot be a program of its own"),
     ]
 }
 

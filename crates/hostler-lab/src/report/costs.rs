@@ -54,8 +54,7 @@ pub(super) fn costs(run: &Run, cells: &[Figures<'_>]) -> Table {
     );
     if cells.iter().any(Figures::generator_bound) {
         table.notes.push(
-            "† The generator used more than 90 % of its processor time: the server may be able to do more."
-                .into(),
+            "† The generator used more than 90 % of its CPU time: the server may be able to do more.".into(),
         );
     }
     table

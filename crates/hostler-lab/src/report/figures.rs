@@ -41,7 +41,7 @@ impl<'r> Figures<'r> {
     }
 
     /// Response time in seconds within which a part of the answers came: of all rounds, or, where their histograms
-    /// can't be read, `stored` of each round's last phase in the middle.
+    /// cannot be read, `stored` of each round's last phase in the middle.
     pub(super) fn percentiles(&self) -> Option<[f64; 5]> {
         if let Some(all) = histogram::merged(&self.cell.samples) {
             let mut found = [0.0; 5];

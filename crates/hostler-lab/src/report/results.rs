@@ -18,7 +18,7 @@ use crate::scenario::{Case, Shape};
 
 /// What a dagger says.
 const DAGGER: &str =
-    "† The generator used more than 90 % of its processor time: the server may be able to do more.";
+    "† The generator used more than 90 % of its CPU time: the server may be able to do more.";
 
 /// The main tables of a run.
 pub(super) fn tables(run: &Run, cells: &[Figures<'_>]) -> Vec<Table> {

@@ -31,7 +31,7 @@ pub fn now() -> String {
 /// (`<name>-2` if there is one already).
 ///
 /// # Errors
-/// It can't be made; `out` already has a run.
+/// It cannot be made; `out` already has a run.
 pub fn folder(name: &str, out: Option<&Path>) -> Result<PathBuf> {
     let folder = match out {
         Some(out) if out.join(RUN).exists() => {
@@ -55,7 +55,7 @@ pub fn folder(name: &str, out: Option<&Path>) -> Result<PathBuf> {
 /// # Errors
 /// Which file could not be written, and why (a full disk); there is then nothing of it.
 pub fn save(run: &Run, folder: &Path) -> Result<()> {
-    let json = serde_json::to_vec(run).context("the run can't be written as JSON")?;
+    let json = serde_json::to_vec(run).context("the run cannot be written as JSON")?;
     write(&folder.join(RUN), &json)?;
     reports(run, folder)
 }

@@ -38,17 +38,15 @@ pub(super) fn scenario(scenario: &Scenario) -> Checked {
         format!("quick: scale = {}: more than 0, at most 1", quick.scale)
     })?;
     contestants(&scenario.contestants).map_err(|why| format!("contestants: {why}"))?;
-    ensure(!scenario.cases.is_empty(), || "there is no [[case]]".to_owned())?;
+    ensure(!scenario.cases.is_empty(), || "a scenario needs at least one [[case]]".to_owned())?;
     let mut names = BTreeSet::new();
     for one in &scenario.cases {
         let wrong = |why| format!("case {}: {why}", one.name);
-        ensure(names.insert(one.name.as_str()), || "there are two of this name".to_owned()).map_err(wrong)?;
+        ensure(names.insert(one.name.as_str()), || "the name is used twice".to_owned()).map_err(wrong)?;
         case(one, scenario)?;
     }
     for one in &scenario.published {
-        ensure(names.contains(one.row.as_str()), || {
-            format!("published: row = {:?}: there is no such case", one.row)
-        })?;
+        ensure(names.contains(one.row.as_str()), || format!("published: row = {:?}: unknown case", one.row))?;
     }
     Ok(())
 }
@@ -63,7 +61,7 @@ fn contestants(names: &[String]) -> Checked {
     ensure(!names.is_empty(), || "name at least one".to_owned())?;
     for (at, name) in names.iter().enumerate() {
         ensure(CONTESTANTS.contains(&name.as_str()), || {
-            format!("there is no {name:?}; there are {}", CONTESTANTS.join(", "))
+            format!("unknown contestant {name:?} (expected one of {})", CONTESTANTS.join(", "))
         })?;
         ensure(!names[..at].contains(name), || format!("{name} is named twice"))?;
     }
@@ -74,7 +72,8 @@ fn case(case: &Case, scenario: &Scenario) -> Checked {
     let name = &case.name;
     let wrong = |why: String| format!("case {name}: {why}");
     ensure(is_name(name), || NAME.to_owned()).map_err(wrong)?;
-    ensure(is_path(&case.path), || format!("path = {:?}: a path begins with /", case.path)).map_err(wrong)?;
+    ensure(is_path(&case.path), || format!("path = {:?}: a path must begin with /", case.path))
+        .map_err(wrong)?;
     ensure(!case.hosts.is_empty() && !case.hosts.iter().any(|host| !is_word(host)), || {
         "hosts: at least one, none of them empty".to_owned()
     })

@@ -24,7 +24,7 @@ pub fn all() -> Vec<&'static str> {
 /// A scenario by its name, or from a user's file (what contains a `/` or ends in `.toml`).
 ///
 /// # Errors
-/// No such scenario: with those that exist; a file that can't be read; what is wrong in it, with line and key.
+/// No such scenario: with those that exist; a file that cannot be read; what is wrong in it, with line and key.
 pub fn load(name: &str) -> Result<Scenario> {
     if let Some((_, text)) = FILES.iter().find(|(known, _)| *known == name) {
         return parse(text, &format!("lab/scenarios/{name}.toml"));
@@ -32,7 +32,7 @@ pub fn load(name: &str) -> Result<Scenario> {
     let is_file = name.contains('/') || Path::new(name).extension().is_some_and(|end| end == "toml");
     if !is_file {
         bail!(
-            "there is no scenario {name:?}; there are {}, and files (a path with a /, or NAME.toml)",
+            "unknown scenario {name:?} (expected one of {}, or a file: a path with a /, or NAME.toml)",
             all().join(", ")
         );
     }

@@ -209,14 +209,17 @@ plan = { keep_alive = true, seed = 7 }
             "mine.toml: case a: plan: a closed phase has either seconds or requests"
         );
         let twice = SMALL.replace("name = \"b\"", "name = \"a\"");
-        assert_eq!(refused(&twice), "mine.toml: case a: there are two of this name");
+        assert_eq!(refused(&twice), "mine.toml: case a: the name is used twice");
         let path = SMALL.replace("\"/b\"", "\"b\"");
-        assert_eq!(refused(&path), "mine.toml: case b: path = \"b\": a path begins with /");
+        assert_eq!(refused(&path), "mine.toml: case b: path = \"b\": a path must begin with /");
         let who = SMALL.replace("[\"hostler\"]", "[\"hostlr\"]");
         let why = refused(&who);
-        assert!(why.contains("contestants: there is no \"hostlr\"; there are hostler, hostler-ajp"), "{why}");
+        assert!(
+            why.contains("contestants: unknown contestant \"hostlr\" (expected one of hostler, hostler-ajp"),
+            "{why}"
+        );
         let published =
             format!("{SMALL}[[published]]\nrow = \"c\"\ncolumn = \"x\"\nunit = \"ms\"\nvalue = 1\n");
-        assert_eq!(refused(&published), "mine.toml: published: row = \"c\": there is no such case");
+        assert_eq!(refused(&published), "mine.toml: published: row = \"c\": unknown case");
     }
 }

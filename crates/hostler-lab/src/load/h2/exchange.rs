@@ -166,7 +166,7 @@ fn request(target: &Target, host: &str) -> Result<Request<()>> {
             .header("content-type", "application/x-www-form-urlencoded")
             .header("content-length", form.len());
     }
-    request.body(()).with_context(|| format!("{host}{} can't be asked for", target.path))
+    request.body(()).with_context(|| format!("{host}{} cannot be asked for", target.path))
 }
 
 /// What an error says.

@@ -142,7 +142,7 @@ impl Connector {
         let family = if self.address.is_ipv6() { AddressFamily::INET6 } else { AddressFamily::INET };
         let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
         let socket = net::socket_with(family, SocketType::STREAM, flags, Some(ipproto::TCP))
-            .context("the generator can't make a socket")?;
+            .context("the generator cannot make a socket")?;
         let _ = sockopt::set_tcp_nodelay(&socket, true);
         Ok(socket)
     }

@@ -18,7 +18,7 @@ pub(crate) fn certificate(folder: &Path) -> bool {
     let made =
         command.stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok_and(|status| status.success());
     if !made {
-        hostler_untested::untested("there is no openssl that makes certificates");
+        hostler_untested::untested("openssl is not installed");
     }
     made
 }

@@ -26,7 +26,7 @@ pub(super) fn traffic(run: &Run, cells: &[Figures<'_>]) -> Plot {
     Plot {
         title: "Traffic while the load rises".into(),
         says: format!(
-            "Last round; kilobytes of bodies a second, mean of {SMOOTH} seconds. A line ends where the run did."
+            "Last round; kilobytes of bodies per second, mean of {SMOOTH} seconds. A line ends with its run."
         ),
         picture: Picture::Lines(Lines {
             x: axis("seconds since the begin", Kind::FromZeroExact),
