@@ -5,7 +5,7 @@
 //! it may go on. They cost some nanoseconds each.
 //!
 //! No syntax of Apache's and no words of its directives: those are `hostler-expr`'s. Decision:
-//! `docs/decisions/0027-a-budget-for-rules.md`.
+//! `docs/decisions/0027-a-budget-for-a-sites-rules.md`.
 
 pub mod effort;
 mod matcher;

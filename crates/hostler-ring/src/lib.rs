@@ -2,8 +2,8 @@
 //!
 //! A channel has a state word, a byte stream to the worker and one from it. What the streams carry is not known
 //! here (`hostler_wire::work`). One channel serves the running request; others may hold such as the front has
-//! placed ahead and can take back. Decisions: `docs/decisions/0008-shared-memory-channels.md`,
-//! `docs/decisions/0016-light-requests-gather.md`.
+//! placed ahead and can take back. Decisions: `docs/decisions/0008-shared-memory-channels-for-workers.md`,
+//! `docs/decisions/0016-short-requests-gather-at-one-worker.md`.
 //!
 //! - [`front`]: the side that never blocks and believes nothing. All that the worker can write is loaded once,
 //!   checked against bounds, and used from the copy; what the front wrote itself it never reads back.
