@@ -199,6 +199,33 @@ fn an_access_file_whose_guard_would_be_left_out_closes_its_directory() {
 }
 
 #[test]
+fn check_judges_access_files_as_the_server_does() {
+    let files = [
+        ("settings", "<IfModule mod_php7.c>\nphp_value memory_limit 300M\n</IfModule>\n", 200),
+        ("guarded", "<IfModule mod_php7.c>\nphp_value memory_limit 300M\nDeny from all\n</IfModule>\n", 500),
+        ("admin", "<IfModule mod_php.c>\nphp_admin_value memory_limit 300M\n</IfModule>\n", 500),
+        ("python", "<IfModule mod_python.c>\nPythonHandler a\n</IfModule>\n", 200),
+        ("handler", "PythonHandler a\n", 500),
+    ];
+    let site = Site::new().config("<Directory \"@ROOT@/htdocs\">\nAllowOverride All\n</Directory>");
+    let site = files.iter().fold(site, |site, (name, text, _)| {
+        site.file(&format!("htdocs/{name}/.htaccess"), text).file(&format!("htdocs/{name}/a.txt"), "a text")
+    });
+    let server = site.start();
+    let folder = server.site().path("htdocs");
+    let output =
+        Command::new(hostler()).arg("check").arg("--htaccess").arg(&folder).output().expect("hostler check");
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(!output.status.success(), "{said}");
+    for (name, _, status) in files {
+        assert_eq!(server.get(&format!("/{name}/a.txt")).status, status, "{name}");
+        let refused = format!("{}/.htaccess:", folder.join(name).display());
+        let is_refused = said.lines().any(|line| line.starts_with(&refused));
+        assert_eq!(is_refused, status == 500, "{name}: {said}");
+    }
+}
+
+#[test]
 fn check_tells_what_will_always_fail() {
     let site = Site::new().config(
         "<Directory \"@ROOT@/htdocs\">\nAddHandler no-such-handler .fcgi\n\

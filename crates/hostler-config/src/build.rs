@@ -17,6 +17,9 @@ use crate::{Command, Node, modules};
 /// Sections deeper than this are an error.
 const MAX_DEPTH: u32 = 32;
 
+const NEVER: &str = "is not allowed in .htaccess files";
+const NOT_POSSIBLE: &str = "is not possible";
+
 /// All directives, and how they are carried out.
 pub(crate) const LANGUAGE: Language =
     Language { run, find: |name| modules::find(name).map(|(_, directive)| directive) };
@@ -101,6 +104,8 @@ fn check(cmd: &mut Command<'_>, directive: &Directive, node: &Node) -> Verdict {
         (Action::Section(_), None) if directive.arity == Arity::RawArgs => {
             return Verdict::Wrong("is a section and needs its brackets".to_owned());
         }
+        // Its reason counts wherever it stands.
+        (Action::Refused(_), _) if !cmd.is_htaccess() => return Verdict::Go,
         _ => {}
     }
     let bit = match cmd.context {
@@ -121,16 +126,15 @@ fn check(cmd: &mut Command<'_>, directive: &Directive, node: &Node) -> Verdict {
 }
 
 fn check_htaccess(cmd: &mut Command<'_>, directive: &Directive) -> Verdict {
-    const NEVER: &str = "is not allowed in .htaccess files";
     let Some(allow) = &cmd.builder.allow else {
-        return if directive.contexts.in_htaccess() { Verdict::Go } else { Verdict::Wrong(NEVER.to_owned()) };
+        return if directive.contexts.in_htaccess() { Verdict::Go } else { Verdict::Wrong(never(directive)) };
     };
     if !directive.contexts.in_htaccess() {
         if allow.nonfatal.overrides {
             cmd.warn(format!("{} {NEVER}", directive.name));
             return Verdict::Skip;
         }
-        return Verdict::Wrong(NEVER.to_owned());
+        return Verdict::Wrong(never(directive));
     }
     if allow.permits(directive) {
         return Verdict::Go;
@@ -146,6 +150,14 @@ fn check_htaccess(cmd: &mut Command<'_>, directive: &Directive) -> Verdict {
         return Verdict::Skip;
     }
     Verdict::Wrong(message)
+}
+
+/// Why a directive is not for .htaccess files: one that is refused everywhere has a reason of its own.
+fn never(directive: &Directive) -> String {
+    match directive.action {
+        Action::Refused(why) => format!("{NOT_POSSIBLE}: {why}"),
+        _ => NEVER.to_owned(),
+    }
 }
 
 fn carry_out(cmd: &mut Command<'_>, directive: &'static Directive, node: &Node) -> Result<(), String> {
@@ -172,7 +184,7 @@ fn carry_out(cmd: &mut Command<'_>, directive: &'static Directive, node: &Node) 
         {
             Ok(())
         }
-        Action::Refused(why) | Action::RefusedUnless(_, why) => Err(format!("is not possible: {why}")),
+        Action::Refused(why) | Action::RefusedUnless(_, why) => Err(format!("{NOT_POSSIBLE}: {why}")),
         Action::Read => Err("is not possible here".to_owned()),
     }
 }

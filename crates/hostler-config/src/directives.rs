@@ -45,6 +45,7 @@ pub mod setenvif;
 pub mod speling;
 pub mod ssl;
 pub mod substitute;
+pub mod suexec;
 pub mod userdir;
 pub mod usertrack;
 pub mod vhost_alias;

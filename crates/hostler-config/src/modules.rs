@@ -9,7 +9,8 @@ use crate::directives::{
     access_compat, actions, alias, auth, authz, autoindex, cern_meta, cgi, charset_lite, core, dir, env,
     expires, fcgid, filter, headers, imagemap, include, info, jk, log_config, log_debug, log_forensic, mime,
     negotiation, peruser, pool, proxy, proxy_fcgi, proxy_html, reach, reading, reflector, remoteip, rewrite,
-    sed, servlet, session, setenvif, speling, ssl, substitute, userdir, usertrack, vhost_alias, xml2enc,
+    sed, servlet, session, setenvif, speling, ssl, substitute, suexec, userdir, usertrack, vhost_alias,
+    xml2enc,
 };
 use crate::{Directive, Module, technique};
 use std::collections::{BTreeSet, HashMap};
@@ -88,6 +89,7 @@ static MODULES: &[&Module] = &[
     &ssl::STAPLING,
     &ssl::BACKENDS,
     &peruser::MODULE,
+    &suexec::MODULE,
     &pool::MODULE,
     &pool::HOSTLER,
     &reach::MODULE,
@@ -117,6 +119,13 @@ pub static MORE_NAMES: &[(&str, &str)] = &[
     ("unique_id_module", "mod_unique_id.c"),
     // The handler server-status.
     ("status_module", "mod_status.c"),
+    // Shared caches and slots, which the front keeps in its own memory.
+    ("socache_shmcb_module", "mod_socache_shmcb.c"),
+    ("socache_dbm_module", "mod_socache_dbm.c"),
+    ("socache_memcache_module", "mod_socache_memcache.c"),
+    ("socache_redis_module", "mod_socache_redis.c"),
+    ("slotmem_shm_module", "mod_slotmem_shm.c"),
+    ("slotmem_plain_module", "mod_slotmem_plain.c"),
 ];
 
 /// All modules that Hostler implements.
@@ -130,13 +139,24 @@ pub fn all_modules() -> impl Iterator<Item = &'static Module> {
         .chain(of_techniques)
 }
 
-/// Modules that do something by being there: they are where the configuration loads them, as under Apache.
-pub(crate) const WHERE_LOADED: &[(&str, &str)] = &[("unique_id_module", "mod_unique_id.c")];
+/// Modules that count only where the configuration loads them, as under Apache: their presence changes what a server does,
+/// or which of two blocks is read.
+pub(crate) const WHERE_LOADED: &[(&str, &str)] = &[
+    ("unique_id_module", "mod_unique_id.c"),
+    ("suexec_module", "mod_suexec.c"),
+    ("socache_shmcb_module", "mod_socache_shmcb.c"),
+    ("socache_dbm_module", "mod_socache_dbm.c"),
+    ("socache_memcache_module", "mod_socache_memcache.c"),
+    ("socache_redis_module", "mod_socache_redis.c"),
+    ("slotmem_shm_module", "mod_slotmem_shm.c"),
+    ("slotmem_plain_module", "mod_slotmem_plain.c"),
+];
 
 /// The source files of all modules that are there, by which a block may depend on one: `mod_alias.c`. `loaded`: the names of
 /// those that the configuration loads.
 pub fn sources(loaded: &BTreeSet<String>) -> impl Iterator<Item = &'static str> {
-    let all = all_modules().map(|module| module.file).chain(MORE_NAMES.iter().map(|(_, file)| *file));
+    let there = all_modules().filter(|module| module.is_there());
+    let all = there.map(|module| module.file).chain(MORE_NAMES.iter().map(|(_, file)| *file));
     let is_there = |file: &str| {
         let by_loading = WHERE_LOADED.iter().find(|(_, source)| *source == file);
         by_loading.is_none_or(|(module, _)| loaded.contains(*module))

@@ -17,6 +17,15 @@ pub struct Module {
     pub effect: Effect,
 }
 
+impl Module {
+    /// Whether any of its directives is carried out. The others of such a module are listed to be refused with a reason.
+    #[must_use]
+    pub fn is_there(&self) -> bool {
+        let is_refused = |directive: &Directive| matches!(directive.action, Action::Refused(_));
+        self.directives.is_empty() || !self.directives.iter().all(is_refused)
+    }
+}
+
 /// A directive.
 #[derive(Debug)]
 pub struct Directive {
@@ -50,6 +59,8 @@ pub enum Effect {
     Harmless,
     /// Harmless with these arguments, else it guards.
     HarmlessIf(fn(&[String]) -> bool),
+    /// Harmless with these arguments, else it hands files to a program.
+    HandsOverUnless(fn(&[String]) -> bool),
     /// A section that does nothing by itself: what its lines do.
     AsItsLines,
 }

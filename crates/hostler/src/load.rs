@@ -40,6 +40,13 @@ pub(crate) fn directory(args: &Serve) -> Result<Attempt, Failed> {
     Ok(Attempt { tree, config, errors: Vec::new() })
 }
 
+/// An empty configuration, on a server that has what is installed here.
+pub(crate) fn empty() -> Result<Config, Failed> {
+    install_engines();
+    let tree = hostler_config::read_text("", "/").map_err(|errors| all_of(&errors))?;
+    Config::build(&tree).map_err(|errors| all_of(&errors))
+}
+
 /// What there is of engines decides what the configuration's language has.
 fn install_engines() {
     let (versions, broken) = run::versions_of_php();

@@ -10,7 +10,7 @@ use crate::load;
 use crate::plan::{Situation, users};
 use count::{MissingDirective, Standing, Survey};
 use hostler_config::directives::core::{Allow, OptionBits};
-use hostler_config::{Config, HtaccessScope, Origin, Overrides, Stands, parse_htaccess_beside, read_text};
+use hostler_config::{Config, HtaccessScope, Origin, Overrides, Stands, parse_htaccess_beside};
 use hostler_sys::fs::{Node, read_to_end};
 use std::fs;
 use std::os::fd::AsFd as _;
@@ -51,8 +51,7 @@ pub(crate) fn check(directory: &Path, config: Option<&Config>) -> Result<(), Fai
     let config = match config {
         Some(config) => config,
         None => {
-            let tree = read_text("", "/").map_err(|errors| load::all_of(&errors))?;
-            own = Config::build(&tree).map_err(|errors| load::all_of(&errors))?;
+            own = load::empty()?;
             &own
         }
     };

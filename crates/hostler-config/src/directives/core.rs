@@ -237,6 +237,8 @@ pub struct Server {
     pub access_file_names: Option<Arc<[String]>>,
     /// `AssignUserID`; inherited.
     pub assign_user: Option<AssignUser>,
+    /// `SuexecUserGroup` of this virtual host; not inherited. It has set `assign_user`.
+    pub suexec_user: Option<AssignUser>,
     /// `HostlerSiteMemory`, `HostlerSiteCPU`, `HostlerSiteTasks`; inherited.
     pub site_limits: SiteLimits,
     /// `HostlerNoNewPrivileges`.
@@ -308,6 +310,7 @@ impl Merge for Server {
             document_root: over(&self.document_root, &other.document_root),
             access_file_names: over(&self.access_file_names, &other.access_file_names),
             assign_user: over(&self.assign_user, &other.assign_user),
+            suexec_user: other.suexec_user.clone(),
             site_limits: self.site_limits.merge(other.site_limits),
             no_new_privileges: other.no_new_privileges.or(self.no_new_privileges),
             site_bounds: self.site_bounds.merge(other.site_bounds),

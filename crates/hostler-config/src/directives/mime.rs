@@ -47,7 +47,7 @@ static DIRECTIVES: &[Directive] = &[
         "media-type extension ...",
         "Media type of files with an extension",
         Type,
-        Effect::HarmlessIf(names_no_program)
+        Effect::HandsOverUnless(names_no_program)
     ),
     attribute!(
         "AddHandler",

@@ -3,6 +3,8 @@
 //!
 //! They are there where the PHP engine is ([`install`]); without it they are a missing module's, and what would be handed
 //! to it is refused.
+//!
+//! None of them guards: they configure scripts, and Apache skips a block for another version of mod_php in the same way.
 
 use crate::{Args, Arity, Command, Contexts, Directive, Effect, Merge, Module, Overrides, over, unset_part};
 use std::sync::OnceLock;
@@ -13,7 +15,7 @@ pub use version::{Broken, Version};
 
 /// The module, under mod_php's names.
 pub static MODULE: Module =
-    Module { name: "php_module", file: "mod_php.c", directives: DIRECTIVES, effect: Effect::HandsOver };
+    Module { name: "php_module", file: "mod_php.c", directives: DIRECTIVES, effect: Effect::Harmless };
 
 /// Handlers that the engine answers for, which are media types, too (`AddType application/x-httpd-php .php`).
 pub const HANDLERS: [&str; 3] = ["application/x-httpd-php", "php-script", "application/x-httpd-php-source"];

@@ -5,7 +5,7 @@ use super::find;
 use crate::lexer::words;
 use crate::table::{Action, Effect};
 
-/// The effect of a line; never [`Effect::HarmlessIf`].
+/// The effect of a line; never [`Effect::HarmlessIf`] or [`Effect::HandsOverUnless`].
 pub(crate) fn of(name: &str, args: &str) -> Effect {
     let Some((module, directive)) = find(name) else { return Effect::Guards };
     match directive.action {
@@ -23,8 +23,13 @@ pub(crate) fn of(name: &str, args: &str) -> Effect {
 
 fn settled(effect: Effect, args: &str) -> Effect {
     match effect {
-        Effect::HarmlessIf(is_harmless) if is_harmless(&words(args)) => Effect::Harmless,
+        Effect::HarmlessIf(is_harmless) | Effect::HandsOverUnless(is_harmless)
+            if is_harmless(&words(args)) =>
+        {
+            Effect::Harmless
+        }
         Effect::HarmlessIf(_) => Effect::Guards,
+        Effect::HandsOverUnless(_) => Effect::HandsOver,
         effect => effect,
     }
 }
@@ -50,18 +55,22 @@ mod tests {
             ("Redirect", "/a /b"),
             ("SetEnvIf", "User-Agent x bad"),
             ("RemoveHandler", ".php"),
-            ("AddType", "application/x-httpd-php .php"),
             ("AddOutputFilterByType", "INCLUDES text/html"),
             ("SetOutputFilter", "DEFLATE;INCLUDES"),
             ("VirtualHost", "*:80"),
-            ("php_admin_flag", "engine off"),
+            ("SuexecUserGroup", "joe users"),
             ("NoSuchDirective", "x"),
             ("Define", "X"),
             ("IndexIgnore", "*.bak"),
         ] {
             assert!(matches!(of(name, args), Effect::Guards), "{name} {args}");
         }
-        for (name, args) in [("SetHandler", "x"), ("AddHandler", "fcgid-script .php"), ("Action", "a /b")] {
+        for (name, args) in [
+            ("SetHandler", "x"),
+            ("AddHandler", "fcgid-script .php"),
+            ("AddType", "application/x-httpd-php .php"),
+            ("Action", "a /b"),
+        ] {
             assert!(matches!(of(name, args), Effect::HandsOver), "{name} {args}");
         }
         for (name, args) in [
@@ -74,6 +83,10 @@ mod tests {
             ("SetOutputFilter", "BROTLI_COMPRESS;DEFLATE"),
             ("ExpiresActive", "On"),
             ("php_flag", "engine off"),
+            ("php_value", "auto_prepend_file /srv/waf.php"),
+            ("php_admin_flag", "engine off"),
+            ("php_admin_value", "open_basedir /srv"),
+            ("SSLSessionCache", "shmcb:/run/cache(512000)"),
             ("MaxRequestWorkers", "10"),
             ("CustomLog", "logs/a common"),
             ("LanguagePriority", "en"),

@@ -91,14 +91,18 @@ pub(crate) fn source_of(name: &str) -> Option<&'static str> {
 /// Models of processes that Hostler has in place of its own.
 const MPMS: &[(&str, &str)] = &[("mpm_event_module", "event.c"), ("mpm_worker_module", "worker.c")];
 
+/// Whether a name of a module, in either spelling, is one of mod_php, of whatever version.
+pub(crate) fn is_php(name: &str) -> bool {
+    name.strip_prefix("mod_php").map_or_else(
+        || name.strip_prefix("php").is_some_and(|rest| rest.ends_with("_module")),
+        |rest| rest.trim_start_matches(|c: char| c.is_ascii_digit()) == ".c",
+    )
+}
+
 /// Whether a name of a module, in either spelling, is one that an Apache is expected to have: of its own modules, and
 /// of PHP.
 pub(crate) fn is_expected(name: &str) -> bool {
-    let of_php = name.strip_prefix("mod_php").map_or_else(
-        || name.strip_prefix("php").is_some_and(|rest| rest.ends_with("_module")),
-        |rest| rest.trim_start_matches(|c: char| c.is_ascii_digit()) == ".c",
-    );
-    of_php || STOCK.iter().any(|module| module.name == name || module.file == name)
+    is_php(name) || STOCK.iter().any(|module| module.name == name || module.file == name)
 }
 
 /// Modules whose work Hostler does in another way, so that loading them needs no word.

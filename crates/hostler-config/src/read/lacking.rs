@@ -1,9 +1,12 @@
-//! Blocks that are left out because Hostler lacks a module: `<IfModule mod_rewrite.c>` and its like. Apache, which has
-//! the module, would carry them out, so they may be left out only where that changes neither who may see what nor which
-//! files are handed to programs; else they are an error.
+//! Blocks that are skipped because Hostler lacks a module: `<IfModule mod_dav.c>` and its like. Apache, which has the
+//! module, would carry them out, so they may be skipped only where that changes neither who may see what nor which
+//! files are handed to programs; else they are an error. [`crate::modules::effect`] judges the lines.
 //!
 //! In the configuration a module counts that has been loaded. An .htaccess file can load none; its author expects those
-//! that come with Apache. What stands in a block for a module that is *not* there is carried out as ever.
+//! that come with Apache, and mod_php. What stands in a block for a module that is *not* there is carried out as ever.
+//!
+//! mod_php of another version is lacking from Apache with PHP 8, too, so its blocks may also contain lines that hand files
+//! to PHP. An access rule in one still is an error: the site may come from a server that applied it.
 
 use super::expand::Reader;
 use super::files::parsed;
@@ -27,26 +30,44 @@ struct Loss {
     hands_over: bool,
 }
 
+/// How the lines of a block are judged.
+#[derive(Clone, Copy)]
+struct Judge {
+    /// Blocks, files and macros around the line.
+    level: u32,
+    /// A line that hands files to a program may be skipped, too.
+    spares_handlers: bool,
+}
+
+impl Judge {
+    fn deeper(self) -> Self {
+        Self { level: self.level + 1, ..self }
+    }
+}
+
 impl Reader {
     /// A block whose condition does not hold.
     pub(super) fn left_out(&mut self, at: Origin, section: &str, args: &str, children: &[Node]) {
         self.tell_of_perl(at, section, args, children);
         let Some(module) = self.lacked_by(section, args) else { return };
-        let Some(loss) = self.loss(children, 0) else { return };
+        let judge = Judge { level: 0, spares_handlers: modules::is_other_php(&module) };
+        let Some(loss) = self.loss(children, judge) else { return };
         let place = format!("{}:{}", self.file_name(loss.at), loss.at.line);
         let what = match loss.hands_over {
-            true => "which hands files to a program: their source would be sent instead",
-            false => "which may say who sees what",
+            true => {
+                "decides which program answers for files, which would be sent as they are or refused instead"
+            }
+            false => "may restrict who sees what",
         };
         let advice = match self.htaccess {
-            true => "say it with directives that Hostler has, outside of this block, and remove the block",
+            true => "write it with directives that Hostler has, outside of this block, and remove the block",
             false => {
-                "say it with directives that Hostler has, outside of this block, and remove the block, or remove \
-                      the LoadModule"
+                "write it with directives that Hostler has, outside of this block, and remove the block, or remove the \
+                 LoadModule"
             }
         };
         let message = format!(
-            "Hostler does not have {module}, and without this block {} ({place}) would be left out, {what}; {advice}",
+            "Hostler does not have {module}, so this block would be skipped, and {} ({place}) in it {what}; {advice}",
             loss.name
         );
         self.error_in_words(at, section, message);
@@ -88,15 +109,15 @@ impl Reader {
     }
 
     /// The first line that may not be left out.
-    fn loss(&mut self, nodes: &[Node], level: u32) -> Option<Loss> {
-        nodes.iter().find_map(|node| self.loss_of(node, level))
+    fn loss(&mut self, nodes: &[Node], judge: Judge) -> Option<Loss> {
+        nodes.iter().find_map(|node| self.loss_of(node, judge))
     }
 
-    fn loss_of(&mut self, node: &Node, level: u32) -> Option<Loss> {
+    fn loss_of(&mut self, node: &Node, judge: Judge) -> Option<Loss> {
         let name = node.name.to_ascii_lowercase();
         let loss = |hands_over| Some(Loss { name: node.name.clone(), at: node.origin, hands_over });
         self.judged += 1;
-        if level == MAX_LEVELS || self.judged > MAX_JUDGED {
+        if judge.level == MAX_LEVELS || self.judged > MAX_JUDGED {
             return loss(false);
         }
         if let Some(children) = &node.children {
@@ -106,23 +127,23 @@ impl Reader {
                 "ifdefine" | "iffile" | "ifdirective" | "ifsection" | "macro" => true,
                 _ => {
                     return match effect::of(&name, &node.args) {
-                        Effect::AsItsLines => self.loss(children, level + 1),
+                        Effect::AsItsLines => self.loss(children, judge.deeper()),
                         _ => loss(false),
                     };
                 }
             };
-            return if counts { self.loss(children, level + 1) } else { None };
+            return if counts { self.loss(children, judge.deeper()) } else { None };
         }
         match name.as_str() {
             "include" | "includeoptional" if !self.htaccess => {
                 let args = self.variables(&node.args, node.origin);
                 match self.included(&args, name == "includeoptional") {
-                    Ok(files) => files.iter().find_map(|nodes| self.loss(nodes, level + 1)),
+                    Ok(files) => files.iter().find_map(|nodes| self.loss(nodes, judge.deeper())),
                     Err(_) => loss(false),
                 }
             }
             "use" => match self.macro_body(&node.args) {
-                Some(body) => self.loss(&body, level + 1),
+                Some(body) => self.loss(&body, judge.deeper()),
                 None => loss(false),
             },
             // What it loads may have blocks of its own further on.
@@ -130,6 +151,7 @@ impl Reader {
             "error" | "warning" | "undefmacro" | "macroignoreemptyargs" | "macroignorebadnesting" => None,
             _ => match effect::of(&name, &node.args) {
                 Effect::Harmless => None,
+                Effect::HandsOver if judge.spares_handlers => None,
                 effect => loss(matches!(effect, Effect::HandsOver)),
             },
         }

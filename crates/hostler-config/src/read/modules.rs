@@ -5,6 +5,7 @@
 //! block that depends on them, by `lacking`; others are an error when their name says that they guard something.
 
 use super::expand::Reader;
+use crate::directives::php;
 use crate::directives::reading::MODULE;
 use crate::lexer::words;
 use crate::modules::{self, known};
@@ -64,7 +65,8 @@ pub(super) fn is_read_in_htaccess(name: &str) -> bool {
 
 /// Whether a module is there, by either of its names: `alias_module` or `mod_alias.c`.
 pub(super) fn is_built_in(name: &str) -> bool {
-    let mut names = modules::all_modules().map(|module| (module.name, module.file));
+    let there = modules::all_modules().filter(|module| module.is_there());
+    let mut names = there.map(|module| (module.name, module.file));
     names.any(|(module, file)| module == name || file == name)
         || modules::MORE_NAMES.iter().any(|(module, file)| *module == name || *file == name)
 }
@@ -87,6 +89,23 @@ fn note_missing(reader: &mut Reader, name: &str, file: &str) {
     reader.facts.missing_modules.extend(source.into_iter().chain([name.to_owned()]));
 }
 
+/// Whether a name is that of mod_php for a version of PHP that Hostler's is not, while PHP is there: Apache with mod_php of
+/// today lacks that module, too.
+pub(super) fn is_other_php(name: &str) -> bool {
+    is_built_in(php::MODULE.name) && known::is_php(name) && !is_built_in(name)
+}
+
+/// Why mod_php of another version is not loaded.
+fn other_php(name: &str) -> Option<String> {
+    let (module, file) = (php::MODULE.name, php::MODULE.file);
+    is_other_php(name).then(|| {
+        format!(
+            "Hostler does not have {name}: its PHP is {module}, as that of Apache with PHP 8. Write LoadModule {module}, and \
+             <IfModule {file}> around what was meant for {name}"
+        )
+    })
+}
+
 /// `LoadModule name file`
 pub(super) fn load(reader: &mut Reader, at: Origin, args: &str) -> Result<(), String> {
     let words = words(args);
@@ -100,9 +119,14 @@ pub(super) fn load(reader: &mut Reader, at: Origin, args: &str) -> Result<(), St
     if known::is_superseded(name) {
         return Ok(());
     }
-    if known::is_stock_module(name) {
+    // The directives of some are refused one by one, with what to write instead.
+    let is_refused = modules::all_modules().any(|module| module.name == name);
+    if known::is_stock_module(name) || is_refused {
         reader.missing_modules.push((at, name.clone()));
         return Ok(());
+    }
+    if let Some(why) = other_php(name) {
+        return Err(why);
     }
     reader.facts.foreign.push(Foreign { name: name.clone(), origin: at });
     let lower = name.to_ascii_lowercase();

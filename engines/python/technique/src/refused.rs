@@ -1,6 +1,6 @@
 //! mod_python's directives: each is refused, with the lines of WSGI to write instead.
 
-use hostler_config::{Directive, Effect, Module};
+use hostler_config::{Contexts, Directive, Effect, Module, Overrides};
 
 /// The module that is not there.
 pub(crate) static MODULE: Module =
@@ -24,7 +24,7 @@ const RELOAD: &str = "write: WSGIScriptReloading On|Off";
 const DEBUG: &str = "leave it out: what an application raises is in the ErrorLog with its traceback";
 
 const fn refused(name: &'static str, why: &'static str) -> Directive {
-    Directive::refused(name, DOC, why)
+    Directive::refused(name, DOC, why).allowed(Contexts::ANYWHERE, Overrides::ALL)
 }
 
 static DIRECTIVES: &[Directive] = &[

@@ -1,5 +1,6 @@
 //! Processes and sockets: who the server runs as, what it listens on, and Apache's tuning knobs.
 
+use super::super::suexec;
 use super::types::{AssignUser, IdRange};
 use super::values::number;
 use crate::{Action, Args, Arity, Command, Contexts, Directive, Listen, Overrides};
@@ -140,7 +141,11 @@ pub(super) static ITK: &[Directive] = &[
         |cmd, args| {
             let user = not_root(args.first())?;
             let group = not_root(args.word(1).unwrap_or(""))?;
-            cmd.server.core.assign_user = Some(AssignUser { user, group });
+            let assigned = AssignUser { user, group };
+            if let Some(suexec) = cmd.server.core.suexec_user.as_ref().filter(|suexec| **suexec != assigned) {
+                return Err(suexec::other_user(suexec, &assigned));
+            }
+            cmd.server.core.assign_user = Some(assigned);
             Ok(())
         },
     ),
