@@ -87,6 +87,45 @@ fn authorities_are_found_in_a_folder_and_named_to_clients() {
     assert!(told.contains("CN = sub") || told.contains("CN=sub"), "{told}");
 }
 
+/// A folder with these files under the names that they have, and a file that is none of PEM's.
+fn unhashed(folder: &Path, name: &str, files: &[&str]) {
+    fs::create_dir_all(folder.join(name).join("folder")).expect("a folder");
+    for file in files {
+        fs::copy(folder.join(file), folder.join(name).join(file)).expect("a copy");
+    }
+    fs::write(folder.join(name).join("README"), "certificates\n").expect("a text");
+}
+
+#[test]
+fn a_folder_whose_files_have_no_hashes_for_names_makes_nobody_trusted() {
+    needs_program!("/usr/bin/openssl");
+    needs_program!("/usr/bin/curl");
+    let of = |more: &str| {
+        let site = site_with_a_chain();
+        let folder = site.path("tls");
+        unhashed(&folder, "plain", &["root.pem", "sub.pem"]);
+        fs::create_dir(folder.join("none")).expect("a folder");
+        started(site, &format!("SSLVerifyDepth 2\n{more}"))
+    };
+    let answers = |server: &Server| ["alice", "eve"].map(|name| as_client(server, "/a", Some(name), &[]));
+    let required = of("SSLCACertificatePath tls/plain\nSSLVerifyClient require");
+    assert_eq!(answers(&required), [" 000", " 000"]);
+    // As by mod_ssl, clients are sent the names that are in all files.
+    let names = handshake(&required, &[]);
+    assert!(names.contains("CN = sub") || names.contains("CN=sub"), "{names}");
+    let optional = of("SSLCACertificatePath tls/plain\nSSLVerifyClient optional_no_ca");
+    assert_eq!(answers(&optional), ["hello 200", "hello 200"]);
+    let empty = of("SSLCACertificatePath tls/none\nSSLVerifyClient require");
+    assert_eq!(answers(&empty), [" 000", " 000"]);
+    let named =
+        of("SSLCACertificateFile tls/root.pem\nSSLCADNRequestPath tls/plain\nSSLVerifyClient require");
+    assert_eq!(answers(&named), ["hello 200", " 000"]);
+    // Nothing is known of what is revoked, which is not enough.
+    let lists = "SSLCACertificateFile tls/root.pem\nSSLVerifyClient require\nSSLCARevocationPath tls/none\nSSLCARevocationCheck";
+    assert_eq!(answers(&of(&format!("{lists} leaf"))), [" 000", " 000"]);
+    assert_eq!(answers(&of(&format!("{lists} leaf no_crl_for_cert_ok"))), ["hello 200", " 000"]);
+}
+
 #[test]
 fn revoked_certificates_are_found_in_a_folder_for_all_of_a_chain() {
     needs_program!("/usr/bin/openssl");

@@ -3,7 +3,7 @@
 //! As mod_ssl has it, who has signed a server's certificate is looked at with SSLProxyVerify only; its name and its time are
 //! looked at unless they are not to be.
 
-use super::certificate::certificates;
+use super::certificate::{certificates, is_folder};
 use super::cipher;
 use super::clients::Policy;
 use hashbrown::HashMap;
@@ -277,7 +277,8 @@ fn pairs(path: &str, pem: &[u8]) -> Result<Vec<(CertificateDer<'static>, Private
             all.extend(certificate.take().zip(key.take()));
         }
     }
-    if certificate.is_some() || key.is_some() || all.is_empty() { Err(incomplete()) } else { Ok(all) }
+    let is_none = all.is_empty() && !is_folder(path);
+    if certificate.is_some() || key.is_some() || is_none { Err(incomplete()) } else { Ok(all) }
 }
 
 impl TestCertificate {

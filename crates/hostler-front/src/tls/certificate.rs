@@ -4,6 +4,7 @@ use super::stapling::Staple;
 use crate::request::certificate_facts::CertificateFacts;
 use hashbrown::HashMap;
 use hostler_config::Server;
+use hostler_config::directives::ssl::client::EVERY_FILE;
 use hostler_config::directives::ssl::stapling::Stapling;
 use rustls::crypto::ring::sign::any_supported_type;
 use rustls::server::{ClientHello, ResolvesServerCert};
@@ -80,14 +81,19 @@ pub(super) fn certificates(path: &str, pem: &[u8]) -> Result<Vec<CertificateDer<
     all_in(path, pem, "certificate")
 }
 
-/// All parts of one kind in a PEM file; there is one at least. `what`: how one is called.
+/// Whether a path of the configuration stands for the files of a folder, of which there may be none.
+pub(super) fn is_folder(path: &str) -> bool {
+    path.ends_with('/') || path.ends_with(EVERY_FILE)
+}
+
+/// All parts of one kind in a PEM file; there is one at least, but in a folder. `what`: how one is called.
 ///
 /// # Errors
 /// Why there is none.
 pub(super) fn all_in<T: PemObject>(path: &str, pem: &[u8], what: &str) -> Result<Vec<T>, String> {
     let found: Result<Vec<T>, _> = T::pem_slice_iter(pem).collect();
     let found = found.map_err(|e| format!("{path} is not a PEM file: {e}"))?;
-    if found.is_empty() { Err(format!("{path} has no {what}")) } else { Ok(found) }
+    if found.is_empty() && !is_folder(path) { Err(format!("{path} has no {what}")) } else { Ok(found) }
 }
 
 fn pair(

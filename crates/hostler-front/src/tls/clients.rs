@@ -10,7 +10,7 @@ use super::ocsp::{Lookup, unknown};
 use super::revocation::Revocation;
 use crate::request::certificate_facts::CertificateFacts;
 use crate::request::connection::{ClientCertificate, Validity};
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 use hostler_config::directives::ssl::client::{Clients, DEPTH, Verify};
 use rustls::client::danger::HandshakeSignatureValid;
 use rustls::crypto::{WebPkiSupportedAlgorithms, verify_tls12_signature, verify_tls13_signature};
@@ -65,12 +65,15 @@ impl Policy {
         let trusted = read([&conf.ca_file, &conf.ca_path])?;
         let told = read([&conf.names_file, &conf.names_path])?;
         let (roots, intermediates): (Vec<_>, Vec<_>) = trusted.into_iter().partition(is_self_issued);
+        let in_folder = if told.is_empty() { read([&conf.ca_names, &None])? } else { Vec::new() };
         let names = if told.is_empty() {
-            roots.iter().chain(&intermediates).collect()
+            roots.iter().chain(&intermediates).chain(&in_folder).collect()
         } else {
             told.iter().collect::<Vec<_>>()
         };
-        let names = names.into_iter().filter_map(subject).collect();
+        let mut names: Vec<_> = names.into_iter().filter_map(subject).collect();
+        let mut seen = HashSet::new();
+        names.retain(|name| seen.insert(name.as_ref().to_vec()));
         let anchors =
             roots.iter().filter_map(|root| Some(anchor_from_trusted_cert(root).ok()?.to_owned())).collect();
         Ok(Self {

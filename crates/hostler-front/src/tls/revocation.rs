@@ -65,9 +65,11 @@ impl Revocation {
             );
         }
         let asked = conf.revocation.unwrap_or_default();
-        if asked.which != Revocable::None && count == 0 {
+        if asked.which != Revocable::None && conf.revoked().next().is_none() {
             return Err("SSLCARevocationCheck needs an SSLCARevocationFile or SSLCARevocationPath".to_owned());
         }
+        // Of no list webpki would make no check at all.
+        is_own |= count == 0;
         Ok(Self { which: asked.which, unknown_ok: asked.unknown_ok, lists, own, is_own })
     }
 

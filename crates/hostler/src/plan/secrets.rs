@@ -5,6 +5,7 @@
 
 use hostler_config::directives::ssl::TICKET_KEY;
 use hostler_config::directives::ssl::backends::possible;
+use hostler_config::directives::ssl::client::EVERY_FILE;
 use hostler_config::{Config, Server};
 use hostler_sys::trusted::{Trust, Untrusted, open_directory, open_file};
 use hostler_wire::plan::Identity;
@@ -120,6 +121,7 @@ fn wanted(server: &Server) -> impl Iterator<Item = String> {
 
 /// The line that names the file, or the virtual host's.
 fn place(config: &Config, server: &Server, path: &str) -> String {
+    let path = path.strip_suffix(EVERY_FILE).unwrap_or(path);
     let name = path.trim_end_matches('/').rsplit('/').next().unwrap_or(path);
     let settings = server.settings.iter().chain(&config.main().settings);
     let mut named = settings.filter(|s| s.directive.starts_with("SSL") && s.args.contains(name));
@@ -156,8 +158,12 @@ struct Reading {
 
 impl Reading {
     fn read(&mut self, path: &Path, identity: Option<&Identity>) -> Result<Vec<u8>, Unreadable> {
-        if path.as_os_str().as_encoded_bytes().ends_with(b"/") {
-            return self.read_folder(path);
+        let name = path.to_string_lossy();
+        if let Some(folder) = name.strip_suffix(EVERY_FILE) {
+            return self.read_folder(Path::new(folder), |_| true);
+        }
+        if name.ends_with('/') {
+            return self.read_folder(path, is_hashed);
         }
         let failed = |e: &dyn std::fmt::Display| format!("can't read {}: {e}", path.display());
         let file = self.open(path, identity)?;
@@ -169,14 +175,16 @@ impl Reading {
         Ok(bytes)
     }
 
-    /// What the files of a folder hold together that `openssl rehash` has made links to. The folder must be root's alone,
+    /// The contents of the files of a folder whose names count. Folders in it are passed over. The folder must be root's alone,
     /// where we are root.
-    fn read_folder(&mut self, path: &Path) -> Result<Vec<u8>, Unreadable> {
+    ///
+    /// As under Apache a folder may have none: then no certificate is known, and none that is shown is accepted.
+    fn read_folder(&mut self, path: &Path, counts: fn(&[u8]) -> bool) -> Result<Vec<u8>, Unreadable> {
         let trust = if self.root { Trust::Root(&|_| false) } else { Trust::Anyone };
         open_directory(path, trust).map_err(|e| format!("can't read {}: {e}", path.display()))?;
         let entries = std::fs::read_dir(path).map_err(|e| format!("can't read {}: {e}", path.display()))?;
         let mut names: Vec<_> = entries.filter_map(|entry| Some(entry.ok()?.file_name())).collect();
-        names.retain(|name| is_hashed(name.as_encoded_bytes()));
+        names.retain(|name| counts(name.as_encoded_bytes()) && path.join(name).is_file());
         names.sort();
         let mut all = Vec::new();
         for name in names {
@@ -185,10 +193,6 @@ impl Reading {
             if all.len() as u64 > LONGEST_FOLDER {
                 return Err(format!("can't read {}: its files are longer than 8 MB", path.display()).into());
             }
-        }
-        if all.is_empty() {
-            let hint = "it has no files named by hashes: run \"openssl rehash\" there";
-            return Err(format!("can't use {}: {hint}", path.display()).into());
         }
         Ok(all)
     }

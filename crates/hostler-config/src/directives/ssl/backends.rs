@@ -5,12 +5,12 @@
 //! its name and its time are.
 
 use super::ciphers::Ciphers;
-use super::client::{Clients, RevocationCheck, revocation_of, verify_of};
+use super::client::{Clients, EVERY_FILE, RevocationCheck, folder, revocation_of, verify_of};
 use super::options::Protocols;
 use crate::{Args, Arity, Command, Contexts, Directive, Merge, Overrides, over};
 use std::sync::Arc;
 
-/// What is said of TLS to other servers. Paths are absolute; those of folders end in `/`.
+/// What is said of TLS to other servers. Paths are absolute; those of folders end as [`EVERY_FILE`] tells.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Backends {
     /// SSLProxyEngine; unset means off.
@@ -128,14 +128,22 @@ macro_rules! flag {
     };
 }
 
-/// A directive that names a file, or with `/` a folder.
+/// A directive that names a file, or with an end a folder.
 macro_rules! path {
-    ($name:literal, $form:literal, $doc:literal, $($field:ident).+) => {
-        directive($name, Arity::Take1, $form, $doc, |command, args| {
+    ($name:literal, $doc:literal, $($field:ident).+) => {
+        directive($name, Arity::Take1, "file", $doc, |command, args| {
             let path = command.server_path(args.first());
-            let path = if $form == "folder" { format!("{}/", path.trim_end_matches('/')) } else { path };
             with(command, |backends| {
                 backends.$($field).+ = Some(path.into());
+                Ok(())
+            })
+        })
+    };
+    ($name:literal, $end:expr, $doc:literal, $($field:ident).+) => {
+        directive($name, Arity::Take1, "folder", $doc, |command, args| {
+            let path = command.server_path(args.first());
+            with(command, |backends| {
+                backends.$($field).+ = folder(&path, $end);
                 Ok(())
             })
         })
@@ -173,25 +181,19 @@ pub(super) static DIRECTIVES: &[Directive] = &[
     ),
     path!(
         "SSLProxyCACertificateFile",
-        "file",
         "Certificates of those who may sign other servers' certificates",
         servers.ca_file
     ),
     path!(
         "SSLProxyCACertificatePath",
-        "folder",
+        "/",
         "The same, in a folder as openssl rehash leaves it",
         servers.ca_path
     ),
-    path!(
-        "SSLProxyCARevocationFile",
-        "file",
-        "Lists of revoked certificates of other servers",
-        servers.revoked_file
-    ),
+    path!("SSLProxyCARevocationFile", "Lists of revoked certificates of other servers", servers.revoked_file),
     path!(
         "SSLProxyCARevocationPath",
-        "folder",
+        "/",
         "The same, in a folder as openssl rehash leaves it",
         servers.revoked_path
     ),
@@ -225,19 +227,12 @@ pub(super) static DIRECTIVES: &[Directive] = &[
     ),
     path!(
         "SSLProxyMachineCertificateFile",
-        "file",
         "Certificates that other servers are shown, with their keys",
         machine_file
     ),
-    path!(
-        "SSLProxyMachineCertificatePath",
-        "folder",
-        "The same, as the files of a folder that openssl rehash has made links to",
-        machine_path
-    ),
+    path!("SSLProxyMachineCertificatePath", EVERY_FILE, "The same, in all files of a folder", machine_path),
     path!(
         "SSLProxyMachineCertificateChainFile",
-        "file",
         "Certificates that vouch for those that other servers are shown",
         machine_chain
     ),

@@ -54,8 +54,10 @@ pub struct Clients {
     pub any_issuer: bool,
     /// SSLCACertificateFile
     pub ca_file: Option<Box<str>>,
-    /// SSLCACertificatePath
+    /// SSLCACertificatePath: the certificates that its names by hashes lead to are trusted. Ends with `/`.
     pub ca_path: Option<Box<str>>,
+    /// The same folder: the names in all of its certificates are sent to clients. Ends with [`EVERY_FILE`].
+    pub ca_names: Option<Box<str>>,
     /// SSLCADNRequestFile: whose names clients are told.
     pub names_file: Option<Box<str>>,
     /// SSLCADNRequestPath
@@ -82,9 +84,11 @@ impl Clients {
 
     /// Files and folders with certificates, as [`Self`] names them.
     pub fn certificates(&self) -> impl Iterator<Item = &str> {
-        [&self.ca_file, &self.ca_path, &self.names_file, &self.names_path, &self.ocsp.signers]
-            .into_iter()
-            .filter_map(|p| p.as_deref())
+        let trusted = [&self.ca_file, &self.ca_path, &self.ocsp.signers];
+        let names = [&self.names_file, &self.names_path];
+        let has_names = names.iter().any(|path| path.is_some());
+        let of_trusted = (!has_names).then_some(&self.ca_names);
+        trusted.into_iter().chain(names).chain(of_trusted).filter_map(|path| path.as_deref())
     }
 
     /// Files and folders with lists of revoked certificates.
@@ -102,6 +106,7 @@ impl Merge for Clients {
             any_issuer: self.any_issuer || other.any_issuer,
             ca_file: over(&self.ca_file, &other.ca_file),
             ca_path: over(&self.ca_path, &other.ca_path),
+            ca_names: over(&self.ca_names, &other.ca_names),
             names_file: over(&self.names_file, &other.names_file),
             names_path: over(&self.names_path, &other.names_path),
             revoked_file: over(&self.revoked_file, &other.revoked_file),
@@ -124,12 +129,21 @@ macro_rules! file {
     };
 }
 
-/// A directive that names a folder.
+/// What the path of a folder ends with all of whose files count; one that ends with `/` alone stands for the files in it that are
+/// named by hashes.
+pub const EVERY_FILE: &str = "/*";
+
+/// A folder as the reader of its files knows it, with `/` or [`EVERY_FILE`] at its end.
+pub(super) fn folder(path: &str, end: &str) -> Option<Box<str>> {
+    Some(format!("{}{end}", path.trim_end_matches('/')).into())
+}
+
+/// A directive that names a folder; where two ends are given it is used in both ways.
 macro_rules! folder {
-    ($name:literal, $doc:literal, $field:ident) => {
+    ($name:literal, $doc:literal, $($field:ident $end:expr),+) => {
         Directive::new($name, Arity::Take1, "folder", $doc, |command, args| {
             let path = command.server_path(args.first());
-            command.server.ssl.clients.$field = Some(format!("{}/", path.trim_end_matches('/')).into());
+            $(command.server.ssl.clients.$field = folder(&path, $end);)+
             Ok(())
         })
     };
@@ -153,15 +167,20 @@ pub(super) static DIRECTIVES: &[Directive] = &[
     )
     .allowed(Contexts::ANYWHERE, Overrides::AUTH_CONFIG),
     file!("SSLCACertificateFile", "Certificates of those who may sign clients' certificates", ca_file),
-    folder!("SSLCACertificatePath", "The same, in a folder as openssl rehash leaves it", ca_path),
+    folder!(
+        "SSLCACertificatePath",
+        "The same, in a folder as openssl rehash leaves it: files with other names are not trusted",
+        ca_path "/",
+        ca_names EVERY_FILE
+    ),
     file!(
         "SSLCADNRequestFile",
         "Certificates whose names clients are told when they are asked for theirs",
         names_file
     ),
-    folder!("SSLCADNRequestPath", "The same, as a folder", names_path),
+    folder!("SSLCADNRequestPath", "The same, as a folder, of which every file counts", names_path EVERY_FILE),
     file!("SSLCARevocationFile", "Lists of revoked certificates", revoked_file),
-    folder!("SSLCARevocationPath", "The same, in a folder as openssl rehash leaves it", revoked_path),
+    folder!("SSLCARevocationPath", "The same, in a folder as openssl rehash leaves it", revoked_path "/"),
     Directive::new(
         "SSLCARevocationCheck",
         Arity::Take12,
