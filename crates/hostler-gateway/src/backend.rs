@@ -64,6 +64,8 @@ pub trait Request: Debug + Send {
 pub trait Backend: Sized + Send + Sync + 'static {
     /// A worker costs the thread less that has spoken with it last.
     const STAYS: bool = false;
+    /// A request may be placed behind the one that a worker runs.
+    const PLACES_BEHIND: bool = true;
     /// A request for one.
     type Work: Request;
     /// How a worker is reached: shared by the pool and whoever speaks with it.

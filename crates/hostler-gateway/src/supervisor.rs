@@ -53,6 +53,11 @@ pub trait Source<B: Backend> {
     /// The source is of no use any more.
     fn add(&mut self, worker: WorkerId) -> impl Future<Output = Result<io::Result<B::Seat>, End>>;
 
+    /// How many further workers may be made now, besides what the pool's own settings say.
+    fn room(&self) -> usize {
+        usize::MAX
+    }
+
     /// Has a worker end when it has nothing to do.
     ///
     /// # Errors

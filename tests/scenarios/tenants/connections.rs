@@ -27,7 +27,7 @@ fn old(server: &Server, name: &str) {
     file.set_modified(SystemTime::now() - Duration::from_secs(3600)).expect("an older time");
 }
 
-fn connected(server: &Server, from: Ipv4Addr) -> TcpStream {
+pub(super) fn connected(server: &Server, from: Ipv4Addr) -> TcpStream {
     let socket = socket(AddressFamily::INET, SocketType::STREAM, None).expect("a socket");
     bind(&socket, &SocketAddr::from((from, 0))).expect("an address");
     connect(&socket, &SocketAddr::from((Ipv4Addr::LOCALHOST, server.port()))).expect("a connection");

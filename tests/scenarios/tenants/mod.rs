@@ -15,6 +15,7 @@ mod pipes;
 mod programs;
 mod quiet;
 mod rules;
+mod streams;
 mod watch;
 mod workers;
 

@@ -31,6 +31,12 @@ impl Descriptors {
         (self.most / 2).max(1)
     }
 
+    /// So many may be connections to programs that answer requests. What is left of the half that is for requests is for files
+    /// and pipes.
+    pub(crate) fn for_programs(&self) -> usize {
+        (self.most / 8 * 3).max(1)
+    }
+
     /// Whether, behind `newest`, there are enough for a connection more.
     pub(crate) fn suffice_for_connections(&self, newest: &impl AsRawFd) -> bool {
         self.taken(newest) <= self.most - self.reserve() / 2

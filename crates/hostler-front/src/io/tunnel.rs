@@ -6,6 +6,7 @@ use super::deadline::Deadline;
 use super::scratch::with_scratch;
 use bytes::{Buf as _, Bytes};
 use hostler_gateway::upstream::{Connection, Upstream, Usage};
+use std::any::Any;
 use std::future::poll_fn;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
@@ -21,6 +22,8 @@ pub(crate) struct Tunnel {
     pub(crate) upstream: Arc<Upstream>,
     /// It counts among what the server is at.
     _usage: Usage,
+    /// Given back when it ends: its place among the connections that its site may have, say.
+    pub(crate) held: Option<Box<dyn Any>>,
     /// How long both may be silent; `None`: for ever.
     pub(crate) timeout: Option<Duration>,
     /// When the server has said all the client's words reach nobody: it is over.
@@ -35,7 +38,7 @@ impl Tunnel {
     ) -> Self {
         // Copied: an empty piece would keep all of the connection's buffer for as long as the tunnel is idle.
         let early = Bytes::copy_from_slice(&connection.take_input());
-        Self { connection, early, upstream: of.0, _usage: of.1, timeout, ends_with_server: false }
+        Self { connection, early, upstream: of.0, _usage: of.1, timeout, held: None, ends_with_server: false }
     }
 
     /// Carries bytes between the server and the client, who has said `pending` of them already; how many went to the client

@@ -143,7 +143,7 @@ pub(crate) fn begin(plan: FrontPlan, logs: Vec<OwnedFd>) -> io::Result<Beginning
     let (warming, orders) = Warming::new(threads);
     let extensions = SharedExtensions::default()
         .with(Engines::new(&config, &sites, threads))
-        .with(Sockets::new(threads, plan.site_names.len()))
+        .with(Sockets::new(threads, plan.site_names.len(), &descriptors))
         .with(Upstreams::new(&config, &plan.backends))
         .with(Room::new(descriptors.clone()))
         .with(crate::tls::Hosts::new(&config, &plan.secrets)?)

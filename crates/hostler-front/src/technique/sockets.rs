@@ -9,13 +9,16 @@
 //! nobody waits for it, goes to the ErrorLog of the virtual host under the protocol's name.
 
 mod names;
+mod places;
 mod program;
 mod reach;
 
 use crate::technique::pools::Engines;
+pub(crate) use places::{Held, Places};
 pub(crate) use program::Listening;
 pub(crate) use reach::connect;
 
+use crate::io::descriptors::Descriptors;
 use crate::request::thread::{SharedState, Thread};
 use hashbrown::HashMap;
 use hostler_config::Server;
@@ -110,6 +113,7 @@ pub(crate) struct Sockets {
     names: Arc<Names>,
     /// Processes of programs that were started, by site.
     running: Vec<Arc<AtomicU32>>,
+    places: Arc<Places>,
 }
 
 /// Pools by what tells them apart.
@@ -125,10 +129,16 @@ const REMEMBERED: usize = 1024;
 
 impl Sockets {
     /// For a front of so many threads, and so many sites.
-    pub(crate) fn new(threads: usize, sites: usize) -> Self {
+    pub(crate) fn new(threads: usize, sites: usize, descriptors: &Descriptors) -> Self {
+        let places = Places::new(sites, descriptors);
         let (running, names) = ((0..sites).map(|_| Arc::default()).collect(), Arc::new(Names::new(sites)));
         let sites = (0..sites).map(|_| Mutex::default()).collect();
-        Self { threads: threads as u32, sites, epoch: AtomicU64::new(0), names, running }
+        Self { threads: threads as u32, sites, epoch: AtomicU64::new(0), names, running, places }
+    }
+
+    /// Connections of all sites to their programs.
+    pub(crate) fn places(&self) -> &Arc<Places> {
+        &self.places
     }
 
     /// The pool of connections to a target for a virtual host's requests. On a thread's `LocalSet`.
@@ -206,13 +216,16 @@ impl Sockets {
     ) -> Arc<Pool<P>> {
         let name = name::<P>(&thread.shared, server, target);
         let pool = Pool::<P>::new(name, target.settings.clone(), self.threads);
-        let running = &self.running[thread.shared.sites.of(server) as usize];
+        let site = thread.shared.sites.of(server);
+        let running = &self.running[site as usize];
         let started = |program: &Listening| {
-            RunningProgram::new::<P>(thread, server, program, target.connect_timeout, running)
+            let held = Held::new(&self.places, site);
+            RunningProgram::new::<P>(thread, server, program, target.connect_timeout, running, held)
         };
         match &target.address {
             Address::Unix(_) | Address::Tcp { .. } => {
-                let reach = Reach::new::<P>(thread, server, target, &self.names);
+                let held = Held::new(&self.places, site);
+                let reach = Reach::new::<P>(thread, server, target, &self.names, held);
                 tokio::task::spawn_local(pool.clone().maintain(reach));
             }
             Address::Program(program) => {

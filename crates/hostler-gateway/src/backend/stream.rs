@@ -187,6 +187,8 @@ impl<P: Protocol> Backend for Streams<P> {
     type Place = OpenSeat<P>;
     type Common = Links;
 
+    const PLACES_BEHIND: bool = false;
+
     fn capacity(_: &Arc<Seat>) -> usize {
         1
     }

@@ -101,6 +101,11 @@ impl<B: Backend> State<B> {
     }
 }
 
+/// Whether requests have waited for long enough that further workers are made for them.
+fn is_asked_for<B: Backend>(state: &State<B>, now: Instant) -> bool {
+    state.growth_due.is_some_and(|due| due <= now)
+}
+
 /// How many to fork now. `second`: once in each second.
 pub(super) fn wanted<B: Backend>(
     state: &mut State<B>,
@@ -112,9 +117,13 @@ pub(super) fn wanted<B: Backend>(
     if pace.not_before.is_some_and(|time| now < time) {
         return 0;
     }
+    if settings.on_demand && !settings.one_shot && !is_asked_for(state, now) {
+        // Nothing is made ahead of need, and to count very many connections at each event costs.
+        return 0;
+    }
     let most = settings.max_workers.max(1) as usize;
     let Census { lasting, starting, idle, running } = census(state);
-    let late = state.growth_due.is_some_and(|due| due <= now);
+    let late = is_asked_for(state, now);
     let waiting = if late { state.waiting() } else { 0 };
     if late {
         state.growth_due = None;

@@ -217,7 +217,11 @@ impl<B: Backend, S: Source<B>> Maintenance<B, S> {
             if (state.closing || evicted) && state.is_quiet() && state.abandoned.is_empty() {
                 return Err(if state.closing { End::Closed } else { End::Evicted });
             }
-            let forks = growth::wanted(&mut state, &self.pool.settings, &mut self.pace, now, second);
+            let wanted = growth::wanted(&mut state, &self.pool.settings, &mut self.pace, now, second);
+            let forks = if wanted == 0 { 0 } else { wanted.min(self.source.room()) };
+            if forks < wanted {
+                state.crowded(now);
+            }
             let forks: Vec<_> = (0..forks).map(|_| state.next_id()).collect();
             if forks.is_empty() {
                 state.tell_warmers();

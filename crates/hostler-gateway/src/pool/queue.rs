@@ -102,7 +102,7 @@ impl<B: Backend> State<B> {
     pub(super) fn enter(&mut self, pool: &Arc<Pool<B>>, ticket: Ticket<B>, out: &mut Deliveries<B>) {
         self.enqueue(ticket);
         self.dispatch(pool, out);
-        if self.queue.len() == 1 && self.idle.is_empty() && !self.are_short() {
+        if B::PLACES_BEHIND && self.queue.len() == 1 && self.idle.is_empty() && !self.are_short() {
             // Behind the one that began last: what has run for long will often run longer.
             let busy = self.records.values().filter(|record| record.is_placeable());
             if let Some(id) = busy.max_by_key(|record| record.since).map(|record| record.worker.id) {
@@ -157,6 +157,9 @@ impl<B: Backend> State<B> {
     /// Forgets the requests that are not to be run any more.
     pub(super) fn forget_unwanted(&mut self) {
         self.queue.retain(Ticket::is_wanted);
+        if self.placed.is_empty() {
+            return;
+        }
         let unwanted =
             |record: &&mut Record<B>| record.placed.as_ref().is_some_and(|p| !p.ticket.is_wanted());
         let mut freed = Vec::new();

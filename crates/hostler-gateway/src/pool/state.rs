@@ -19,6 +19,11 @@ use std::sync::atomic::Ordering::{Relaxed, Release};
 use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 
+/// Why no further connection is made, and when that is looked at again.
+const CROWDED: &str =
+    "the site has as many connections to its programs as it may, and none of them became free in time";
+const CROWDED_PAUSE: Duration = Duration::from_millis(100);
+
 /// What a pool's processes are at.
 #[derive(Debug)]
 pub(crate) enum Phase {
@@ -158,6 +163,12 @@ impl<B: Backend> State<B> {
         }
     }
 
+    /// Requests wait for workers that may not be made now: others have them.
+    pub(crate) fn crowded(&mut self, now: Instant) {
+        self.unmade = Some(CROWDED.to_owned());
+        self.growth_due = Some(now + CROWDED_PAUSE);
+    }
+
     /// Whether a request may wait for a worker at all.
     ///
     /// # Errors
@@ -187,6 +198,9 @@ impl<B: Backend> State<B> {
     /// Tells those who wait for the pool's processes, if there is nothing more to wait for: it has its workers, or
     /// gets none.
     pub(crate) fn tell_warmers(&mut self) {
+        if self.warmers.is_empty() {
+            return;
+        }
         let lasting = self.records.values().filter(|record| record.lasts());
         let starting = self.records.values().any(|record| record.state == WorkerState::Starting);
         if self.closing || self.unmade.is_some() || (!starting && lasting.count() >= self.target) {

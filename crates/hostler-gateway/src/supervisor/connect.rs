@@ -32,6 +32,12 @@ pub trait Host: 'static {
     /// Called each second as long as the pool has connections.
     fn in_use(&self);
 
+    /// How many further connections may be made now; the pool has `open` of them.
+    fn room(&self, open: usize) -> usize {
+        let _ = open;
+        usize::MAX
+    }
+
     /// The pool has no connections any more, and none is wanted: what was started for them may end.
     fn rest(&self) {}
 
@@ -156,6 +162,10 @@ impl<P: Protocol, H: Host> Source<Streams<P>> for Connections<P, H> {
         Ok(Ok(seat))
     }
 
+    fn room(&self) -> usize {
+        self.host.room(self.seats.len())
+    }
+
     async fn retire(&mut self, worker: WorkerId) -> Result<(), End> {
         self.close(worker);
         Ok(())
@@ -186,6 +196,7 @@ impl<P: Protocol, H: Host> Source<Streams<P>> for Connections<P, H> {
 
     fn each_second(&mut self, _: Instant) -> Result<(), End> {
         self.host.in_use();
+        self.host.room(self.seats.len());
         self.seats.values().for_each(|seat| seat.sweep());
         Ok(())
     }
@@ -214,6 +225,7 @@ impl<P: Protocol, H: Host> Source<Streams<P>> for Connections<P, H> {
                 }
             };
             let _ = timeout(FAREWELL, all_closed).await;
+            host.room(0);
             for (worker, _) in pool.workers_of(generation) {
                 pool.orphan_gone(worker);
             }

@@ -20,12 +20,8 @@ use std::time::Duration;
 
 /// Connections that wait until a worker accepts them, as an application that starts lets many wait.
 const BACKLOG: u32 = 1024;
-/// Requests of an application at the same time.
-const MOST: u32 = 1000;
 /// Connections that are kept while nobody uses them.
 const SPARE: u32 = 32;
-/// WebSockets of an application at the same time.
-const MOST_WEBSOCKETS: u32 = 4096;
 /// How long a request waits for a connection that is busy before a further one is made.
 const PATIENCE: Duration = Duration::from_millis(1);
 /// How long a connection may take: the socket is there from the start.
@@ -98,7 +94,8 @@ fn make(request: &Request, app: &App) -> Result<Application, String> {
     let timeout = program.timeout.map(|seconds| Duration::from_secs(seconds.into()));
     let timeout = timeout.unwrap_or_else(|| settings::timeout(&request.server));
     let server = first(request);
-    let settings = pool_settings(&request.server, program.idle);
+    let most = shared.of::<Sockets>().places().most_of_site();
+    let settings = pool_settings(&request.server, program.idle, most);
     let address = Address::Program(listening(&request.server, program, timeout));
     let target = Arc::new(Target { address, connect_timeout: CONNECT, settings });
     Ok(Application {
@@ -118,8 +115,8 @@ fn counted(server: &Server, target: &Arc<Target>) -> Arc<Upstream> {
         all.retain(|_, upstream| upstream.figures()[0] > 0);
     }
     let make = || {
-        let many = UpstreamSettings { max: Some(MOST_WEBSOCKETS), ..UpstreamSettings::default() };
-        Upstream::new("websockets", UpstreamTarget::Unix("asgi".into()), many)
+        let target = UpstreamTarget::Unix("asgi".into());
+        Upstream::new("websockets", target, UpstreamSettings::default())
     };
     all.entry((server.id, target.clone())).or_insert_with(make).clone()
 }
@@ -163,12 +160,13 @@ fn listening(server: &Server, program: Program, timeout: Duration) -> Listening 
     }
 }
 
-fn pool_settings(server: &Server, idle: Option<u32>) -> Settings {
+/// `most`: connections that the site may have, which are all that bounds requests at the same time.
+fn pool_settings(server: &Server, idle: Option<u32>, most: usize) -> Settings {
     let configured = pools::settings(server);
     let seconds = |seconds: u32| Duration::from_secs(seconds.into());
     Settings {
         max_spare: SPARE,
-        max_workers: MOST,
+        max_workers: u32::try_from(most).unwrap_or(u32::MAX),
         // One that nobody has asked for would have a program that can't be started tried again.
         on_demand: true,
         queue_length: configured.queue_length as usize,

@@ -14,7 +14,7 @@ use crate::request::Request;
 use crate::request::flow::Halt;
 use crate::technique::reply::withdraw_connection;
 use crate::technique::respond::fail;
-use crate::technique::sockets;
+use crate::technique::sockets::{self, Held, Sockets};
 use bytes::Bytes;
 use hostler_gateway::backend::stream::Event;
 use hostler_gateway::upstream::{Connection, Upstream, Usage};
@@ -35,6 +35,8 @@ use tokio::task::consume_budget;
 const SOCKET: &[u8] = b"hostler-socket";
 /// How long connecting may take: the socket is there.
 const CONNECT: Duration = Duration::from_secs(5);
+/// Why there is no further one.
+const TOO_MANY: &str = "the site has as many connections to its programs as it may";
 /// How often a program that has only WebSockets is told to be in use.
 const LOOK: Duration = Duration::from_secs(1);
 
@@ -116,6 +118,9 @@ async fn begin(
 ) -> Result<Conversation, Error> {
     let upstream = application.websockets.clone();
     let usage = upstream.enter().await.map_err(|why| Error::because(Kind::QueueFull, why.to_string()))?;
+    let site = request.thread.shared.sites.of(&application.server);
+    let held = request.thread.shared.of::<Sockets>().places().take(site);
+    let held = held.ok_or_else(|| Error::because(Kind::WorkerNotMade, TOO_MANY))?;
     let told = talk::ask(request, pool, scope::socket_question(), application.timeout).await?;
     let path = told.fields.iter().find(|(name, _)| name == SOCKET).map(|(_, path)| &path[..]);
     let path =
@@ -123,7 +128,13 @@ async fn begin(
     let socket = sockets::connect(&request.thread, &application.server, path, CONNECT).await?;
     let mut connection = Connection::unix(socket)?;
     connection.push(head);
-    Ok(Conversation { connection, hearing: Hearing::default(), pending: Bytes::new(), of: (upstream, usage) })
+    Ok(Conversation {
+        connection,
+        hearing: Hearing::default(),
+        pending: Bytes::new(),
+        of: (upstream, usage),
+        held,
+    })
 }
 
 /// The client's connection is the application's from here on.
@@ -137,10 +148,11 @@ fn accept(request: &mut Request, head: Head, conversation: Conversation) -> Body
     }
     request.reply.headers_out.set("Upgrade", Bytes::from_static(b"websocket"));
     request.reply.headers_out.set("Connection", Bytes::from_static(b"Upgrade"));
-    let Conversation { connection, pending, of, .. } = conversation;
+    let Conversation { connection, pending, of, held, .. } = conversation;
     let mut tunnel = Tunnel::new(connection, of, None);
     tunnel.early = [&pending[..], &tunnel.early].concat().into();
     tunnel.ends_with_server = true;
+    tunnel.held = Some(Box::new(held));
     Body::Tunnel(Box::new(tunnel))
 }
 
@@ -150,6 +162,7 @@ struct Conversation {
     hearing: Hearing,
     pending: Bytes,
     of: (Arc<Upstream>, Usage),
+    held: Held,
 }
 
 impl Conversation {

@@ -1,6 +1,6 @@
 //! Programs that the site's process starts, as its user, with a listening socket as their descriptor 0.
 
-use super::reach;
+use super::{Held, reach};
 use crate::log;
 use crate::request::thread::Thread;
 use crate::site::connection::Running;
@@ -72,6 +72,8 @@ pub(super) struct RunningProgram {
     connect_timeout: Duration,
     /// Processes of the site's programs.
     running: Arc<AtomicU32>,
+    /// Its connections.
+    held: Held,
     /// The protocol's, for the log.
     module: &'static str,
 }
@@ -104,10 +106,11 @@ impl RunningProgram {
         program: &Listening,
         connect_timeout: Duration,
         running: &Arc<AtomicU32>,
+        held: Held,
     ) -> Self {
         let module = program.module.unwrap_or(P::NAME);
         let (thread, server, program) = (thread.clone(), server.clone(), program.clone());
-        Self { thread, server, program, connect_timeout, running: running.clone(), module }
+        Self { thread, server, program, connect_timeout, running: running.clone(), held, module }
     }
 
     fn run(&self) -> Run {
@@ -154,6 +157,10 @@ impl Host for RunningProgram {
 
     async fn connect(&self, socket: &[u8]) -> Result<OwnedFd, Error> {
         reach::connect(&self.thread, &self.server, socket, self.connect_timeout).await
+    }
+
+    fn room(&self, open: usize) -> usize {
+        self.held.room(open)
     }
 
     fn in_use(&self) {

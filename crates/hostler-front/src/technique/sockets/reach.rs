@@ -1,7 +1,7 @@
 //! Connections to what is there already: Unix sockets through the site's process, TCP addresses from here.
 
 use super::names::Names;
-use super::{Address, Target};
+use super::{Address, Held, Target};
 use crate::log;
 use crate::request::thread::Thread;
 use crate::site::connection::SiteError;
@@ -23,6 +23,7 @@ pub(super) struct Reach {
     server: Arc<Server>,
     target: Arc<Target>,
     names: Arc<Names>,
+    held: Held,
     /// The protocol's, for the log.
     module: &'static str,
 }
@@ -33,9 +34,10 @@ impl Reach {
         server: &Arc<Server>,
         target: &Arc<Target>,
         names: &Arc<Names>,
+        held: Held,
     ) -> Self {
         let (thread, server, target) = (thread.clone(), server.clone(), target.clone());
-        Self { thread, server, target, names: names.clone(), module: P::NAME }
+        Self { thread, server, target, names: names.clone(), held, module: P::NAME }
     }
 
     async fn unix(&self, path: &[u8]) -> Result<OwnedFd, Error> {
@@ -105,6 +107,10 @@ impl Host for Reach {
                 Err(Error::because(Kind::NotConnected, why))
             }
         }
+    }
+
+    fn room(&self, open: usize) -> usize {
+        self.held.room(open)
     }
 
     fn in_use(&self) {

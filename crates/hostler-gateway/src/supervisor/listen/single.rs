@@ -63,6 +63,10 @@ impl<H: Host> connect::Host for Single<H> {
         Err(error)
     }
 
+    fn room(&self, open: usize) -> usize {
+        self.host.room(open)
+    }
+
     fn in_use(&self) {
         self.host.in_use();
     }
