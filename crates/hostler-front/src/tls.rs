@@ -339,12 +339,13 @@ fn agreed(
         Some(rustls::ProtocolVersion::TLSv1_3) => "TLSv1.3",
         _ => "TLSv1.2",
     };
-    let cipher = connection.negotiated_cipher_suite().map_or("", |suite| cipher::name(suite.suite()));
+    let suite = connection.negotiated_cipher_suite().map(|suite| suite.suite());
     let resumed = connection.handshake_kind() == Some(rustls::HandshakeKind::Resumed);
     let h2 = connection.alpn_protocol() == Some(b"h2");
     let tls = Tls {
         protocol,
-        cipher: cipher.to_owned(),
+        cipher: suite.map_or("", cipher::name).to_owned(),
+        cipher_suite: suite.map_or(0, u16::from),
         server_name,
         resumed,
         certificate: host.certificate.clone(),

@@ -154,14 +154,14 @@ pub(crate) fn configuration(args: &Serve) -> Result<(String, String), Failed> {
         }
         Site::Application(_) => writeln!(
             text,
-            "<Location \"/\">\nSetHandler psgi\nPSGIApp \"{path}\"\nRequire all granted\n</Location>"
+            "{ALL_PATHS}<Location \"/\">\nSetHandler psgi\nPSGIApp \"{path}\"\nRequire all granted\n</Location>"
         ),
         Site::Servlets(_) => {
             writeln!(text, "ServletApp / \"{path}\"\n<Location \"/\">\nRequire all granted\n</Location>")
         }
         Site::Python(application) => {
             word(&application.file)?;
-            writeln!(text, "{}", application.lines())
+            writeln!(text, "{ALL_PATHS}{}", application.lines())
         }
     };
     Ok((text, root.to_string()))
@@ -249,6 +249,9 @@ DirectoryIndex index.html index.php index.shtml index.cgi index.pl
 SetHandler application/x-httpd-php
 </FilesMatch>
 "#;
+
+/// An application that answers for all URLs is asked for those with an encoded slash, too, as by servers of its own kind.
+const ALL_PATHS: &str = "AllowEncodedSlashes On\n";
 
 const ALLOWED: &str = "\
 Require all granted

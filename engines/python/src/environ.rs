@@ -1,13 +1,13 @@
 //! An application's environment (PEP 3333): the CGI variables as Apache has them, and what is WSGI's and mod_wsgi's.
 
 use crate::exchange;
+use crate::metrics;
 use crate::py::{self, Object, Outcome};
 use crate::template::{Environment, copy, empty, tuple};
 use crate::worker::{Directory, Server, Worker};
 use hostler_cgi::{escape_html, script_name};
 use hostler_wire::work::{RequestHead, protocol_name, request_flag};
 use std::borrow::Cow;
-use std::time::UNIX_EPOCH;
 
 /// The version of mod_wsgi's interface that applications find, and of the Apache that they are told of.
 const MOD_WSGI: [u64; 3] = [4, 9, 4];
@@ -29,7 +29,7 @@ pub(crate) fn template(worker: &mut Worker, server: &Server, directory: &Directo
     e.set("wsgi.run_once", &py::truth(one_shot)?)?;
     e.set("wsgi.input_terminated", &py::truth(true)?)?;
     e.set("wsgi.file_wrapper", &support.name(c"FileWrapper")?)?;
-    let errors = support.call(c"ErrorLog", &[&py::text("<wsgi.errors>")?])?;
+    let errors = support.call(c"error_log", &[&py::text("<wsgi.errors>")?])?;
     e.set("wsgi.errors", &errors)?;
     e.set("mod_wsgi.version", &tuple(&MOD_WSGI)?)?;
     e.set("apache.version", &tuple(&APACHE)?)?;
@@ -107,7 +107,7 @@ pub(crate) fn of_guard(
     e.put("REQUEST_URI", head.unparsed_uri)?;
     e.put("SCRIPT_NAME", if included { head.uri } else { script_name(head.uri, head.path_info) })?;
     e.put("PATH_INFO", head.path_info)?;
-    e.set("wsgi.errors", &support.call(c"ErrorLog", &[&py::text("<wsgi.errors>")?])?)?;
+    e.set("wsgi.errors", &support.call(c"error_log", &[&py::text("<wsgi.errors>")?])?)?;
     e.set("mod_wsgi.version", &tuple(&MOD_WSGI)?)?;
     e.set("apache.version", &tuple(&APACHE)?)?;
     e.put("mod_wsgi.process_group", own.process_group.as_bytes())?;
@@ -233,8 +233,7 @@ fn merged(path: &[u8]) -> Cow<'_, [u8]> {
 
 /// When the application is called, and after how many others in this process.
 fn counted(e: &mut Environment<'_>) -> Outcome<()> {
-    let now = UNIX_EPOCH.elapsed().map_or(0, |since| since.as_micros());
-    e.put("mod_wsgi.script_start", now.to_string().as_bytes())?;
+    e.put("mod_wsgi.script_start", metrics::called().to_string().as_bytes())?;
     let before = py::number(exchange::serial().saturating_sub(1))?;
     e.set("mod_wsgi.thread_requests", &before)?;
     e.set("mod_wsgi.total_requests", &before)

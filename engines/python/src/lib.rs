@@ -12,6 +12,7 @@ mod environ;
 mod exchange;
 mod file;
 mod guard;
+mod metrics;
 mod module;
 mod py;
 mod response;

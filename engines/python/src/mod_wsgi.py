@@ -18,23 +18,95 @@ def request_data():
     return active_requests[number]
 
 
-def process_metrics():
-    import resource
-
-    used, now = resource.getrusage(resource.RUSAGE_SELF), time.time()
+def resident_memory():
     with open("/proc/self/statm") as file:
-        resident = int(file.read().split()[1]) * resource.getpagesize()
+        return int(file.read().split()[1]) * resource.getpagesize()
+
+
+def process_metrics():
+    used, now = resource.getrusage(resource.RUSAGE_SELF), time.time()
+    number = _hostler.request()
+    count = max(0, number - 1)
     return {
         "pid": os.getpid(),
-        "request_count": max(0, _hostler.request() - 1),
+        "request_busy_time": _hostler.busy() / 1e6,
+        "request_count": count,
         "memory_max_rss": used.ru_maxrss * 1024,
-        "memory_rss": resident,
+        "memory_rss": resident_memory(),
         "cpu_user_time": used.ru_utime,
         "cpu_system_time": used.ru_stime,
         "restart_time": started,
         "current_time": now,
         "running_time": int(now - started),
+        # Each process serves one request at a time.
+        "request_threads": 1,
+        "active_requests": int(number != 0),
+        "threads": [{"thread_id": 1, "request_count": count}],
     }
+
+
+class Sample:
+    """What requests have taken since `request_metrics` was called last."""
+
+    # What times are sorted by: up to 5 ms, up to 10 ms, and so on; the last place is for all that are longer.
+    BUCKETS, FIRST = 16, 0.005
+
+    def __init__(self):
+        self.start = time.time()
+        self.used, self.busy = resource.getrusage(resource.RUSAGE_SELF), _hostler.busy()
+        # Seconds in all, and the buckets, by what they were spent on.
+        self.sums = dict.fromkeys(("server_time", "queue_time", "daemon_time", "application_time"), 0.0)
+        self.buckets = {name: [0] * self.BUCKETS for name in self.sums}
+        self.count = 0
+
+    def add(self, **times):
+        self.count += 1
+        for name, seconds in times.items():
+            self.sums[name] += seconds
+            at, most = 0, self.FIRST
+            while seconds > most and at < self.BUCKETS - 2:
+                at, most = at + 1, 2 * most
+            self.buckets[name][at] += 1
+
+    def figures(self):
+        used, stop = resource.getrusage(resource.RUSAGE_SELF), time.time()
+        period = max(stop - self.start, 1e-6)
+        found = {
+            "pid": os.getpid(),
+            "start_time": self.start,
+            "stop_time": stop,
+            "sample_period": period,
+            "cpu_user_time": (used.ru_utime - self.used.ru_utime) / period,
+            "cpu_system_time": (used.ru_stime - self.used.ru_stime) / period,
+            "memory_max_rss": used.ru_maxrss * 1024,
+            "memory_rss": resident_memory(),
+            "request_threads_maximum": 1,
+            "request_threads_started": 1,
+            "capacity_utilization": (_hostler.busy() - self.busy) / 1e6 / period,
+            "request_count": self.count,
+            "request_throughput": self.count / period,
+        }
+        found.update({f"{name}_buckets": buckets for name, buckets in self.buckets.items()})
+        found.update({"request_threads_buckets": [self.count], "request_threads_active": int(self.count > 0)})
+        found.update({name: seconds / self.count if self.count else 0.0 for name, seconds in self.sums.items()})
+        return found
+
+
+sample = None
+
+
+def request_metrics():
+    """What the requests of this process have taken since the last call; the first one begins to count."""
+    global sample
+    found = sample.figures() if sample else {}
+    sample = Sample()
+    _hostler.measure()
+    return found
+
+
+def measured(server, queue, application):
+    """A request has ended: microseconds before it waited for this process, while it did, and in the application."""
+    sample.add(server_time=server / 1e6, queue_time=queue / 1e6, daemon_time=0.0, application_time=application / 1e6)
 
 
 def server_metrics():
@@ -123,7 +195,7 @@ def present(process_group, application_group, workers):
     module.application_group = application_group
     # Each serves one request at a time.
     module.maximum_processes, module.threads_per_process = workers, 1
-    for known in (FileWrapper, request_data, process_metrics, server_metrics, subscribe_events, subscribe_shutdown):
+    for known in (FileWrapper, request_data, process_metrics, request_metrics, server_metrics, subscribe_events, subscribe_shutdown):
         setattr(module, known.__name__, known)
     module.event_callbacks, module.shutdown_callbacks = event_callbacks, shutdown_callbacks
     module.active_requests = active_requests

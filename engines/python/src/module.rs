@@ -2,6 +2,7 @@
 
 use crate::engine::Python;
 use crate::exchange::{self, with};
+use crate::metrics;
 use crate::py::{self, Object, Outcome, PythonError};
 use crate::response::Head;
 use hostler_engine::process;
@@ -27,12 +28,14 @@ pub(crate) struct Immutable<T>(pub(crate) T);
 // SAFETY: nobody writes to it; the pointers in it are to constants.
 unsafe impl<T> Sync for Immutable<T> {}
 
-static METHODS: Immutable<[ffi::PyMethodDef; 6]> = Immutable([
+static METHODS: Immutable<[ffi::PyMethodDef; 8]> = Immutable([
     method(c"run", run, c"Becomes the engine; never returns."),
     method(c"log", log, c"log(severity, bytes): a line of the ErrorLog."),
     method(c"read", read, c"read(request, most): some bytes of a request's body; none: its end."),
     method(c"request", request, c"The number of the request that is served; 0: there is none."),
     method(c"is_forked_away", is_forked_away, c"Whether a program has forked this process."),
+    method(c"busy", busy, c"Microseconds that requests have taken in this process."),
+    method(c"measure", measure, c"Has each request told to measured() from now on."),
     ffi::PyMethodDef::zeroed(),
 ]);
 
@@ -194,6 +197,15 @@ fn exc_info(arguments: *mut ffi::PyObject) -> Outcome<Option<Object>> {
 
 unsafe extern "C" fn request(_: *mut ffi::PyObject, _: *mut ffi::PyObject) -> *mut ffi::PyObject {
     given(py::number(exchange::serial()).map(Object::into_ptr))
+}
+
+unsafe extern "C" fn busy(_: *mut ffi::PyObject, _: *mut ffi::PyObject) -> *mut ffi::PyObject {
+    given(py::number(metrics::busy()).map(Object::into_ptr))
+}
+
+unsafe extern "C" fn measure(_: *mut ffi::PyObject, _: *mut ffi::PyObject) -> *mut ffi::PyObject {
+    metrics::measure();
+    py::none()
 }
 
 unsafe extern "C" fn write(own: *mut ffi::PyObject, arguments: *mut ffi::PyObject) -> *mut ffi::PyObject {

@@ -25,6 +25,8 @@ pub(crate) struct Response {
     override_errors: bool,
     /// Only the head is sent.
     head_only: bool,
+    /// As in mod_wsgi's daemon mode: a 200 with a Location that is a path is a redirect within the server.
+    redirects: bool,
 }
 
 /// An answer's head.
@@ -55,10 +57,8 @@ impl Head {
         // SAFETY: objects; items are borrowed while the list has them.
         unsafe {
             if ffi::PyList_Check(headers.as_ptr()) == 0 {
-                let found = headers.type_name();
-                return Err(type_error(&format!(
-                    "expected list object for headers, value of type {found} found"
-                )));
+                let found = if headers.is_none() { "None".to_owned() } else { headers.type_name() };
+                return Err(type_error(&format!("start_response() argument 2 must be list, not {found}")));
             }
             for at in 0..ffi::PyList_Size(headers.as_ptr()) {
                 let header = Object::borrowed(ffi::PyList_GetItem(headers.as_ptr(), at))?;
@@ -90,6 +90,13 @@ impl Head {
             self.fields.push((name, value));
         }
         Ok(())
+    }
+
+    /// The local path that a 200 leads to.
+    fn local_redirect(&self) -> Option<&[u8]> {
+        let mut fields = self.fields.iter().filter(|(name, _)| name.eq_ignore_ascii_case(b"location"));
+        let (_, target) = fields.next().filter(|_| self.status == 200)?;
+        target.starts_with(b"/").then_some(target)
     }
 
     fn reply(&self) -> ReplyHead<'_> {
@@ -191,7 +198,7 @@ impl Exchange<'_> {
             head.content_length = Some(piece.len() as u64);
         }
         self.response.made += piece.len() as u64;
-        if self.response.overrides() {
+        if self.response.is_withheld() {
             return Ok(());
         }
         self.send_head();
@@ -249,6 +256,10 @@ impl Exchange<'_> {
             self.trip.finish(&End::Status(status));
             return Ok(());
         }
+        if let Some(target) = self.response.local_redirect() {
+            self.trip.finish(&End::Redirect(target));
+            return Ok(());
+        }
         let said = head.content_length;
         self.send_head();
         match said {
@@ -279,8 +290,8 @@ impl Exchange<'_> {
 
 impl Response {
     /// One that is still to be said.
-    pub(crate) fn new(override_errors: bool, head_only: bool) -> Self {
-        Self { override_errors, head_only, ..Self::default() }
+    pub(crate) fn new(override_errors: bool, head_only: bool, redirects: bool) -> Self {
+        Self { override_errors, head_only, redirects, ..Self::default() }
     }
 
     /// Bytes that may still go.
@@ -293,7 +304,7 @@ impl Response {
     /// it is to be longer.
     pub(crate) fn of_file(&self, left: u64) -> Option<u64> {
         let head = self.head.as_ref()?;
-        let is_all = !self.sent && self.made == 0 && !self.overrides() && !matches!(head.status, 204 | 304);
+        let is_all = !self.sent && self.made == 0 && !self.is_withheld() && !matches!(head.status, 204 | 304);
         is_all.then_some(head.content_length.unwrap_or(left)).filter(|length| *length <= left)
     }
 
@@ -312,6 +323,16 @@ impl Response {
     /// The page is the server's.
     fn overrides(&self) -> bool {
         self.override_errors && !self.sent && self.head.as_ref().is_some_and(|head| head.status >= 400)
+    }
+
+    /// The local path that the request goes on to.
+    fn local_redirect(&self) -> Option<&[u8]> {
+        self.head.as_ref().filter(|_| self.redirects && !self.sent)?.local_redirect()
+    }
+
+    /// Nothing of what the application says is sent.
+    fn is_withheld(&self) -> bool {
+        self.overrides() || self.local_redirect().is_some()
     }
 
     /// The length is that of another answer (to HEAD, or 304), or the client wants no body.

@@ -120,7 +120,7 @@ def answer_ahead(file, callable_name, host, mount, rest):
         "wsgi.version": (1, 0),
         "wsgi.url_scheme": "http",
         "wsgi.input": io.BytesIO(),
-        "wsgi.errors": ErrorLog("<wsgi.errors>"),
+        "wsgi.errors": error_log("<wsgi.errors>"),
         "wsgi.multithread": False,
         "wsgi.multiprocess": True,
         "wsgi.run_once": False,

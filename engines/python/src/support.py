@@ -6,6 +6,7 @@ import hashlib
 import io
 import itertools
 import os
+import resource
 import signal
 import site
 import stat
@@ -23,62 +24,50 @@ ERROR, WARN, NOTICE, INFO = 3, 4, 5, 6
 TRIAL = 25
 
 
-class ErrorLog(io.TextIOBase):
-    """What is printed, as lines of the ErrorLog."""
+class Log(io.RawIOBase):
+    """The bytes behind a text stream, as lines of the ErrorLog (`sys.stderr.buffer`)."""
+
+    # A line that is longer goes in pieces.
+    LONGEST = 8192
 
     def __init__(self, name):
         self.name = name
-        self._rest = ""
+        self._rest = b""
         self._lock = threading.Lock()
-
-    encoding = "utf-8"
-    errors = "backslashreplace"
-    buffer = property(lambda self: ErrorBytes(self))
 
     def writable(self):
         return True
-
-    def isatty(self):
-        return False
 
     def fileno(self):
         return 2
 
     def close(self):
-        raise RuntimeError("log object cannot be closed")
+        if not sys.is_finalizing():
+            raise RuntimeError("log object cannot be closed")
 
-    def write(self, text):
-        if not isinstance(text, str):
-            raise TypeError("write() argument must be str, not " + type(text).__name__)
+    def write(self, data):
+        data = bytes(data)
         with self._lock:
-            lines = (self._rest + text).split("\n")
+            lines = (self._rest + data).split(b"\n")
             self._rest = lines.pop()
-            if len(self._rest) > 8192:
+            if len(self._rest) > self.LONGEST:
                 lines.append(self._rest)
-                self._rest = ""
+                self._rest = b""
         for line in lines:
-            _hostler.log(ERROR, line.encode("utf-8", "backslashreplace"))
-        return len(text)
+            _hostler.log(ERROR, line)
+        return len(data)
 
     def flush(self):
         with self._lock:
-            rest, self._rest = self._rest, ""
+            rest, self._rest = self._rest, b""
         if rest:
-            _hostler.log(ERROR, rest.encode("utf-8", "backslashreplace"))
+            _hostler.log(ERROR, rest)
 
 
-class ErrorBytes(io.RawIOBase):
-    """The same for bytes (`sys.stderr.buffer`)."""
-
-    def __init__(self, log):
-        self._log = log
-
-    def writable(self):
-        return True
-
-    def write(self, data):
-        self._log.write(bytes(data).decode("utf-8", "backslashreplace"))
-        return len(data)
+def error_log(name):
+    """What is printed, as lines of the ErrorLog: a text stream, as mod_wsgi has it."""
+    # What UTF-8 cannot encode is written as an escape, so that nothing is lost.
+    return io.TextIOWrapper(Log(name), "utf-8", "backslashreplace", line_buffering=True, write_through=True)
 
 
 class Restricted:
@@ -226,9 +215,8 @@ def file_of(wrapper):
 
 
 # As programs know them.
-for known in (ErrorLog, Input, FileWrapper, Restricted):
+for known in (Log, Input, FileWrapper, Restricted):
     known.__module__ = "mod_wsgi"
-ErrorLog.__name__ = ErrorLog.__qualname__ = "Log"
 
 
 def say(severity, text):
@@ -264,8 +252,8 @@ def begin(path, home, restrict_signal, restrict_stdout, restrict_stdin, dont_wri
     """The first of what is done in an interpreter."""
     sys.argv = ["mod_wsgi"]
     sys.dont_write_bytecode = dont_write_bytecode or sys.dont_write_bytecode
-    sys.stderr = sys.__stderr__ = ErrorLog("<stderr>")
-    sys.stdout = sys.__stdout__ = Restricted("sys.stdout") if restrict_stdout else ErrorLog("<stdout>")
+    sys.stderr = sys.__stderr__ = error_log("<stderr>")
+    sys.stdout = sys.__stdout__ = Restricted("sys.stdout") if restrict_stdout else error_log("<stdout>")
     if restrict_stdin:
         sys.stdin = sys.__stdin__ = Restricted("sys.stdin")
     ignore_signals(restrict_signal)

@@ -4,6 +4,7 @@ use crate::answer;
 use crate::environ;
 use crate::exchange::{self, Current, Exchange};
 use crate::guard;
+use crate::metrics;
 use crate::module;
 use crate::py::{self, Object, Outcome, PythonError};
 use crate::response::Response;
@@ -170,8 +171,10 @@ impl Worker {
     }
 
     fn answer(&mut self, trip: &mut Trip, head: &RequestHead<'_>, server: &Server, directory: &Directory) {
+        let got = metrics::now();
         let head_only = head.flags & request_flag::HEAD_ONLY != 0;
-        let response = Response::new(directory.error_override, head_only);
+        let is_daemon = !self.own.process_group.is_empty();
+        let response = Response::new(directory.error_override, head_only, is_daemon);
         let mut exchange = Exchange { trip, response };
         let pointer = &raw mut exchange;
         // SAFETY: until the guard is dropped the exchange is used through it alone.
@@ -190,6 +193,7 @@ impl Worker {
         if done.is_err() {
             self.support.tell(&script);
         }
+        metrics::ended(head.time, got, &self.support);
         drop(current);
         if done.is_err() {
             exchange.failed();

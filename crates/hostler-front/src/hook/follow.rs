@@ -1,5 +1,6 @@
 //! Internal redirects (RFC 3875 §6.2.2, ErrorDocument, Action): a request goes on as another one.
 
+use crate::hook::host::without_fragment;
 use crate::hook::walk;
 use crate::io::body::Body;
 use crate::request::flow::Halt;
@@ -12,7 +13,7 @@ pub(crate) fn next(request: Request, method: Bytes, target: &[u8]) -> Result<Req
     if request.redirects >= settings::recursion(&request.server).0 {
         return Err(Box::new(request));
     }
-    Ok(request.redirected(method, target))
+    Ok(request.redirected(method, without_fragment(target)))
 }
 
 /// Follows redirects until something else comes of it. `begin` prepares each request that goes on. A redirect that is

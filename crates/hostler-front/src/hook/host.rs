@@ -61,7 +61,8 @@ fn has_port(authority: &[u8]) -> bool {
 }
 
 /// A fragment is never sent (RFC 9110 §4.2.5), and refused with Strict.
-fn without_fragment(target: &[u8]) -> &[u8] {
+/// A target without its fragment, which is nobody's to be asked for.
+pub(super) fn without_fragment(target: &[u8]) -> &[u8] {
     &target[..memchr::memchr(b'#', target).unwrap_or(target.len())]
 }
 

@@ -11,8 +11,9 @@ use crate::request::expr_host::Walk;
 use crate::request::flow::{Continue, Flow, Halt};
 use crate::request::{FileEntry, Request};
 use bytes::Bytes;
+use hostler_config::Server;
 use hostler_config::directives::core;
-use hostler_http1::uri::{self, EncodedSlashes};
+use hostler_http1::uri::{self, EncodedSlashes, UriError};
 
 /// For expressions.
 pub(crate) const LOOK_UPS: Walk = Walk {
@@ -94,17 +95,25 @@ async fn before_decoding(request: &mut Request) -> Result<bool, Halt> {
 
 /// The path as it is meant, with what applies to every request of the virtual host.
 fn decode(request: &mut Request) -> Continue {
-    let conf = &request.server.conf.core;
+    let path = normalised(&request.server, &request.target.uri);
+    request.target.uri = path.map_err(|error| Halt::Status(error.status()))?;
+    request.resource.dir = request.server.defaults.clone();
+    Ok(())
+}
+
+/// A path as a virtual host understands it: decoded, without repeated slashes and dot segments.
+///
+/// # Errors
+/// It has escapes that are refused here, or climbs above the root.
+pub(crate) fn normalised(server: &Server, path: &[u8]) -> Result<Vec<u8>, UriError> {
+    let conf = &server.conf.core;
     let merge = conf.merge_slashes.unwrap_or(true);
     let slashes = match conf.encoded_slashes.unwrap_or_default() {
         core::EncodedSlashes::Off => EncodedSlashes::Off,
         core::EncodedSlashes::On => EncodedSlashes::On,
         core::EncodedSlashes::NoDecode => EncodedSlashes::NoDecode,
     };
-    request.target.uri =
-        uri::normalise(&request.target.uri, merge, slashes).map_err(|error| Halt::Status(error.status()))?;
-    request.resource.dir = request.server.defaults.clone();
-    Ok(())
+    uri::normalise(path, merge, slashes)
 }
 
 /// Looks a URL up as a sub-request: all phases but the handler.

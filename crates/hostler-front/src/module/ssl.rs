@@ -221,6 +221,7 @@ mod tests {
         let tls = Tls {
             protocol: "TLSv1.3",
             cipher: "TLS_AES_128_GCM_SHA256".into(),
+            cipher_suite: 0x1301,
             server_name: None,
             resumed: false,
             certificate: Arc::default(),

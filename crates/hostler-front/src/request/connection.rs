@@ -70,6 +70,8 @@ pub(crate) struct Tls {
     pub(crate) protocol: &'static str,
     /// `SSL_CIPHER`, in OpenSSL's naming where it has one.
     pub(crate) cipher: String,
+    /// The same as TLS numbers it (RFC 8446 §B.4).
+    pub(crate) cipher_suite: u16,
     /// The name the client asked for (SNI).
     pub(crate) server_name: Option<String>,
     /// The handshake resumed an earlier session.

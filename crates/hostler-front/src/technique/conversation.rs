@@ -33,6 +33,8 @@ pub(crate) enum Event {
 pub(crate) enum End {
     Done,
     Status(u16),
+    /// It goes on as a request for this local URL.
+    Redirect(Vec<u8>),
     Broken(String),
 }
 
@@ -243,6 +245,7 @@ fn end(outcome: &Outcome<'_>) -> Result<End, Error> {
         Outcome::Broken(why) => {
             End::Broken(String::from_utf8_lossy(&why[..why.len().min(LONGEST_CAUSE)]).into_owned())
         }
+        Outcome::Redirect(target) if target.starts_with(b"/") => End::Redirect(target.to_vec()),
         Outcome::Declined | Outcome::Redirect(_) | Outcome::Verdict(_) => {
             return Err(lied("it has answered what nobody has asked"));
         }

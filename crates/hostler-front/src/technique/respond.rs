@@ -77,6 +77,11 @@ fn outcome(request: &mut Request, engine: &Engine, answer: Result<Answer, Error>
         }
         Ok(Answer::Ended(End::Done)) => Ok(Body::Empty),
         Ok(Answer::Ended(End::Status(status))) => Err(Halt::Status(status)),
+        Ok(Answer::Ended(End::Redirect(target))) => {
+            // Its body has been read, or is not wanted: the next request has none.
+            request.target.headers_in.unset("Content-Length");
+            Err(Halt::Redirect { method: Bytes::from_static(b"GET"), target })
+        }
         Ok(Answer::Ended(End::Broken(why))) => {
             let said = format!("the answer broke off before it was sent: {why}");
             log::request(request, Severity::Error, engine.log, &said);
@@ -211,12 +216,18 @@ async fn converse(request: &mut Request, mut conversation: Conversation) -> Resu
 /// Of one whose answer is a file that the front sends.
 const MIXED: &str = "it has sent something else beside a file";
 
+/// Of one that has sent an answer, and then a redirect.
+const REDIRECTED_LATE: &str = "it has redirected the request after its answer had begun";
+
 fn finished(end: End, gathered: AnswerPieces) -> Answer {
     match end {
         End::Done => Answer::Body(gathered.into_body()),
         end if gathered.length() == 0 => Answer::Ended(end),
         // A status after output: the output has been sent, as in Apache.
         End::Status(_) => Answer::Body(gathered.into_body()),
+        End::Redirect(_) => {
+            Answer::Body(Body::Stream(Box::new(Remains { gathered, why: Some(REDIRECTED_LATE.to_owned()) })))
+        }
         End::Broken(why) => Answer::Body(Body::Stream(Box::new(Remains { gathered, why: Some(why) }))),
     }
 }
@@ -276,6 +287,7 @@ impl BodyStream for Output {
                 match end {
                     _ if tail.is_some() => self.break_off(MIXED.to_owned()),
                     End::Broken(why) => Poll::Ready(Some(Err(BodyError::Script(why)))),
+                    End::Redirect(_) => self.break_off(REDIRECTED_LATE.to_owned()),
                     // A status, once the head is gone: the program's answer stands as it is.
                     End::Done | End::Status(_) => Poll::Ready(None),
                 }

@@ -1,6 +1,9 @@
 # The `lifespan` scope of ASGI 3: what an application does before its first request and after its last, and the state that
-# it gives to each request. One that raises where it is asked first knows nothing of it, and is served without.
+# it gives to each request. One that raises where it is asked first knows nothing of it, and is served without. That is logged:
+# an application that knows of it may have raised for another reason.
 import asyncio
+
+from .said import WARN, say
 
 
 class Failed(Exception):
@@ -15,6 +18,8 @@ class Lifespan:
         self._task = None
         self._failed = None
         self._is_there = False
+        # It has asked what there is to do.
+        self._has_asked = False
         self._phase = "startup"
         self._state = {}
         # None: it has no lifespan.
@@ -38,14 +43,21 @@ class Lifespan:
             "state": self._state,
         }
         try:
-            await self._worker.application(scope, self._asked.get, self._send)
+            await self._worker.application(scope, self._receive, self._send)
         except BaseException as error:
-            if self._phase == "startup" and not self._answered.is_set():
+            if self._failed is not None:
+                # It has said so itself.
                 return
-            if self._failed is None:
-                self._worker.tell(f"lifespan: {self._worker.traceback(error)}")
+            if self._phase == "startup" and not self._answered.is_set() and not self._has_asked:
+                say(WARN, "the application is served without lifespan events: " + self._worker.sentence(error))
+                return
+            self._worker.tell(f"lifespan.{self._phase}: {self._worker.traceback(error)}")
         finally:
             self._answered.set()
+
+    async def _receive(self):
+        self._has_asked = True
+        return await self._asked.get()
 
     async def _send(self, message):
         kind = message["type"]

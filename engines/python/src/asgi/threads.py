@@ -9,8 +9,11 @@ import wsgiref.util
 from concurrent.futures import ThreadPoolExecutor
 from urllib.parse import unquote_to_bytes
 
+from . import wire
 from .forks import end
 
+# A control character (RFC 5234).
+CONTROL = re.compile(rb"[\0-\x1f\x7f]").search
 # Of other fields no variable is made: its name could be taken for another's.
 NAME = re.compile(rb"[a-z0-9-]+")
 
@@ -101,10 +104,10 @@ class Call:
                 exc_info = None
         elif self._is_begun:
             raise RuntimeError("headers have already been sent")
-        pairs = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers]
-        lengths = [int(value) for name, value in pairs if name.lower() == b"content-length"]
-        self._room = lengths[-1] if lengths else None
-        self._head = {"type": "http.response.start", "status": int(status.split(" ")[0]), "headers": pairs}
+        code, pairs = code_of(status), pairs_of(headers)
+        lengths = [value for name, value in pairs if name.lower() == b"content-length"]
+        self._room = length_of(lengths[-1]) if lengths else None
+        self._head = {"type": "http.response.start", "status": code, "headers": pairs}
         return self._write
 
     def _write(self, piece):
@@ -128,6 +131,55 @@ class Call:
             self._is_begun = True
             await self._send(self._head)
         await self._send(message)
+
+
+# What `start_response` is given, checked with mod_wsgi's words (engines/python/src/response.rs).
+
+
+def text_of(said):
+    if not isinstance(said, str):
+        raise TypeError(f"expected unicode object, value of type {type(said).__name__} found")
+    try:
+        return said.encode("latin-1")
+    except UnicodeEncodeError:
+        raise ValueError("unicode object contains non latin-1 characters") from None
+
+
+def code_of(status):
+    line = text_of(status)
+    if not line[:3].isdigit() or len(line) < 3 or line[3:4].isdigit():
+        raise ValueError("status code is not a 3 digit integer")
+    if line[3:4] != b" ":
+        raise ValueError("no space following status code")
+    if CONTROL(line):
+        raise ValueError("control character present in reason phrase")
+    return int(line[:3])
+
+
+def pairs_of(headers):
+    if not isinstance(headers, list):
+        found = "None" if headers is None else type(headers).__name__
+        raise TypeError(f"start_response() argument 2 must be list, not {found}")
+    return [pair_of(header) for header in headers]
+
+
+def pair_of(header):
+    if not isinstance(header, tuple):
+        raise TypeError(f"list of tuple values expected for headers, value of type {type(header).__name__} found")
+    if len(header) != 2:
+        raise ValueError(f"tuple of length 2 expected for header, length is {len(header)}")
+    name, value = text_of(header[0]), text_of(header[1])
+    if not wire.NAME(name):
+        raise ValueError("header name is not a token" if name else "header name is empty")
+    if wire.BAD_VALUE(value):
+        raise ValueError("carriage return/line feed character present in header value")
+    return name, value
+
+
+def length_of(value):
+    if not value.isdigit():
+        raise ValueError("invalid content length")
+    return int(value)
 
 
 def checked(piece):

@@ -154,6 +154,8 @@ class Cycle(Receiver):
         if kind == "websocket.send":
             text, data = message.get("text"), message.get("bytes")
             if text is not None:
+                if not isinstance(text, str):
+                    raise TypeError(f"the text of websocket.send must be str, not {type(text).__name__}")
                 self._say(codec.message(codec.TEXT, text.encode(), self._bits))
             elif data is not None:
                 self._say(codec.message(codec.BINARY, bytes(data), self._bits))

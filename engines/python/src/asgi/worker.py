@@ -1,5 +1,6 @@
 # A worker: an event loop, the application, and the connections of the front's that it has accepted.
 import asyncio
+import errno
 import faulthandler
 import gc
 import os
@@ -22,6 +23,8 @@ from .wire import ALIVE
 GRACE = 1.5
 # The status of a worker that has served as many requests as it should.
 RETIRED = 76
+# Descriptors of a worker where nothing bounds them.
+MOST_DESCRIPTORS = 1 << 20
 
 
 class Worker:
@@ -47,6 +50,8 @@ class Worker:
         # The lifespan's state; None: the application has none.
         self.state = None
         self.begun = 0
+        # It has been said that there are no descriptors left.
+        self._is_short = False
         self.now = 0.0
         self.is_retiring = self.is_stopping = False
         self._is_eager = sys.version_info >= (3, 12)
@@ -146,7 +151,9 @@ class Worker:
             several, timeout = self._options.number("workers", 1) > 1, self._options.number("timeout", 60)
             self.application = Threads(self.application, threads, several, timeout, self._replace)
         lifespan = Lifespan(self)
-        await lifespan.start()
+        if not threads:
+            # WSGI has none.
+            await lifespan.start()
         self.state = lifespan.state
         # What is there by now stays: to look through it for garbage again and again would take a part of each request's time.
         gc.collect()
@@ -175,8 +182,10 @@ class Worker:
             return
         try:
             accepted, _ = self.listener.accept()
-        except OSError:
-            # Another one was faster.
+        except OSError as error:
+            if error.errno in (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM):
+                self._pause_accepting(error)
+            # Else another one was faster.
             return
         accepted.setblocking(False)
         if connection.links is None:
@@ -184,6 +193,14 @@ class Worker:
         elif not self._greet(accepted):
             self._greeted += 1
             self.loop.add_reader(accepted.fileno(), self._greet_later, accepted)
+
+    def _pause_accepting(self, error):
+        """There is no descriptor for another connection, which waits: to look at it again and again would take all time."""
+        self.loop.remove_reader(self.listener.fileno())
+        self.loop.call_later(0.1, self._listen)
+        if not self._is_short:
+            self._is_short = True
+            say(WARN, f"{len(self.connections)} connections are open, and no further one can be accepted now: {error.strerror}")
 
     def _greet(self, accepted):
         """Looks what a connection begins with: memory perhaps. False: nothing has come yet."""
@@ -249,6 +266,7 @@ def run(options, listener, board, pipe, application):
     """The whole life of a worker's process; returns its status."""
     faulthandler.enable()
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    raise_descriptors()
     said = {"loop": "", "started": time.monotonic()}
 
     def ready(file, seen):
@@ -280,6 +298,17 @@ def run(options, listener, board, pipe, application):
     except BaseException:
         traceback.print_exc()
     return RETIRED if worker.is_retiring and not worker.is_stopping else 0
+
+
+def raise_descriptors():
+    """Each request at a time is a connection, and the usual limit is meant for programs that wait by select()."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard == resource.RLIM_INFINITY or soft < hard:
+        try:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (MOST_DESCRIPTORS if hard == resource.RLIM_INFINITY else hard, hard))
+        except (OSError, ValueError):
+            # What it has will do for most.
+            pass
 
 
 def refuse(pipe, why):

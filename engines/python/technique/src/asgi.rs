@@ -3,6 +3,7 @@
 //! names one.
 
 use crate::groups::{self, GLOBAL};
+use crate::options::split;
 use crate::parts::{DIR as WSGI_DIR, SERVER as WSGI_SERVER};
 use crate::setup;
 use hostler_config::technique::Variables;
@@ -21,7 +22,7 @@ pub static MODULE: Module =
 
 static DIRECTIVES: &[Directive] = &[Directive::new(
     "ASGIApp",
-    Arity::TakeArgv,
+    Arity::RawArgs,
     "module[:name]|file[:name] [workers=number] [home=folder] [python-home=folder] [python-path=folder:...] \
      [root-path=path] [max-message=bytes] [ping=seconds] [wsgi-threads=number]",
     "The ASGI program that answers where the handler is asgi: a module, or a file (relative to ServerRoot), and the \
@@ -80,7 +81,8 @@ impl Merge for Dir {
 const MOST_WORKERS: u32 = 1000;
 
 fn app(command: &mut Command<'_>, args: &Args) -> Result<(), String> {
-    let said = args.first();
+    let (words, options) = split(&args.raw, 1)?;
+    let said = words.first().map_or("", String::as_str);
     if said.is_empty() || said.starts_with(':') {
         return Err("needs a module (package.module:name) or a file (/path/app.py)".to_owned());
     }
@@ -95,10 +97,7 @@ fn app(command: &mut Command<'_>, args: &Args) -> Result<(), String> {
     let place = command.place.filter(|place| place.kind == Kind::Location && place.regex.is_none());
     let root_path = place.map_or("", |place| place.path.trim_end_matches('/')).into();
     let mut app = App { said: said.into(), root_path, ..App::default() };
-    for word in &args.words[1..] {
-        let Some((key, value)) = word.split_once('=') else {
-            return Err(format!("the option \"{word}\" is not of the form name=value"));
-        };
+    for (key, value) in &options {
         set(&mut app, key, value)?;
     }
     *command.dir.part_mut(&DIR) = Dir { app: Some(app) };

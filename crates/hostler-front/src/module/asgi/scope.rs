@@ -1,11 +1,15 @@
 //! What an application is told of a request: ASGI's connection scope, as far as the front knows it. The worker adds what is
 //! its own (state, extensions that it has).
 
+use crate::hook;
 use crate::request::Request;
+use crate::request::connection::Tls;
 use bytes::Bytes;
 use hostler_config::directives::alias::push_escaped_path;
 use hostler_config::directives::core::EncodedSlashes;
+use hostler_config::directives::ssl::client::Verify;
 use hostler_http1::head::{HTTP_2, HTTP_10};
+use hostler_http1::uri;
 use hostler_python_frames::asgi::Scope;
 use std::borrow::Cow;
 
@@ -35,7 +39,10 @@ pub(super) fn of(request: &Request, kind: Kind, root_path: &str, passes_login: b
         (Kind::WebSocket, true) => "wss",
     };
     scope.key("type").text(if kind == Kind::Http { "http" } else { "websocket" });
-    scope.key("asgi").dictionary().key("version").text("3.0").key("spec_version").text("2.3").end();
+    // What 2.4 says of a lost connection holds for both. Of HTTP it would have frameworks wait for it in `send` alone, and
+    // those that only wait for something to send would not hear of it.
+    let version = if kind == Kind::Http { "2.3" } else { "2.4" };
+    scope.key("asgi").dictionary().key("version").text("3.0").key("spec_version").text(version).end();
     scope.key("http_version").text(match request.client.version {
         HTTP_2.. => "2",
         ..=HTTP_10 => "1.0",
@@ -63,17 +70,22 @@ pub(super) fn of(request: &Request, kind: Kind, root_path: &str, passes_login: b
     scope.finish().into()
 }
 
-/// The path as it was sent; where the server has made another of it, that one.
+/// The path as it was sent. If rules have made another path of it, that path.
 fn raw_path(request: &Request) -> Cow<'_, [u8]> {
     let target = &request.client.target[..];
-    let sent = target.split(|byte| *byte == b'?').next().unwrap_or_default();
+    let sent = uri::split(target).map_or(&b""[..], |parts| parts.path);
     // Slashes may have been left as they were (AllowEncodedSlashes NoDecode).
-    let is_it = || [false, true].iter().any(|keeps| decoded(sent, *keeps) == request.target.uri);
-    if sent.starts_with(b"/") && is_it() {
+    let is_plain = || [false, true].iter().any(|keeps| decoded(sent, *keeps) == request.target.uri);
+    if sent.starts_with(b"/") && (is_plain() || is_normalised(request, sent)) {
         return sent.into();
     }
     let keeps_slashes = request.server.conf.core.encoded_slashes == Some(EncodedSlashes::NoDecode);
     encoded(&request.target.uri, keeps_slashes).into()
+}
+
+/// Whether the request's path is the sent one without what every path is freed of: repeated slashes and dot segments.
+fn is_normalised(request: &Request, sent: &[u8]) -> bool {
+    hook::walk::normalised(&request.server, sent).is_ok_and(|path| path == request.target.uri)
 }
 
 /// `keeps_slashes`: what stands for a slash stands there as it was sent.
@@ -155,21 +167,40 @@ fn as_sent<'a>(
 /// What ASGI has no place for.
 fn extensions(scope: &mut Scope, request: &Request) {
     if let Some(tls) = &request.client.peer.tls {
-        scope.key("tls").dictionary();
-        scope.key("server_cert").none().key("client_cert_chain").list(0).key("client_cert_error").none();
-        scope.key("client_cert_name").none().key("cipher_suite").none();
-        match tls.protocol {
-            "TLSv1.3" => scope.key("tls_version").number(0x0304),
-            "TLSv1.2" => scope.key("tls_version").number(0x0303),
-            _ => scope.key("tls_version").none(),
-        };
-        scope.end();
+        of_tls(scope, tls);
     }
     let (user, kind) = (request.user.as_deref(), request.auth_type.as_deref());
     if let Some(user) = user {
         scope.key("hostler").dictionary().key("user").text(&String::from_utf8_lossy(user));
         scope.key("auth_type").text(&String::from_utf8_lossy(kind.unwrap_or_default())).end();
     }
+}
+
+/// ASGI's TLS extension.
+fn of_tls(scope: &mut Scope, tls: &Tls) {
+    scope.key("tls").dictionary();
+    scope.key("server_cert").text(&tls.certificate.pem());
+    scope.key("cipher_suite").number(tls.cipher_suite.into());
+    match tls.protocol {
+        "TLSv1.3" => scope.key("tls_version").number(0x0304),
+        "TLSv1.2" => scope.key("tls_version").number(0x0303),
+        _ => scope.key("tls_version").none(),
+    };
+    let client = tls.client.as_deref();
+    let chain = client.map_or(0, |client| 1 + client.chain.len());
+    scope.key("client_cert_chain").list(chain as u32);
+    for facts in client.into_iter().flat_map(|client| [&client.facts].into_iter().chain(&client.chain)) {
+        scope.text(&facts.pem());
+    }
+    let name = client.and_then(|client| client.facts.find("SSL_CLIENT_S_DN"));
+    let error = client.and_then(|client| client.validity.refusal(Verify::Require, u8::MAX));
+    for (key, value) in [("client_cert_name", name), ("client_cert_error", error)] {
+        match value {
+            Some(text) => scope.key(key).text(&text),
+            None => scope.key(key).none(),
+        };
+    }
+    scope.end();
 }
 
 #[cfg(test)]
