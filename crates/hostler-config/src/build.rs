@@ -81,10 +81,15 @@ fn unknown(cmd: &mut Command<'_>, node: &Node) {
         let loaded = &cmd.builder.facts.foreign;
         modules::foreign::whose(&node.name, loaded, |at| format!("{}:{}", cmd.builder.file(at), at.line))
     };
-    if let Some(nearest) = modules::nearest(&node.name) {
+    let nearest = modules::nearest(&node.name);
+    // A directive that is like one that Hostler refuses is more likely one of the same module's.
+    let is_there = |name: &&str| modules::find(name).is_some_and(|(_, found)| found.is_carried_out());
+    if let Some(nearest) = nearest.filter(is_there) {
         message += &format!("; did you mean {nearest}?");
     } else if let Some(whose) = whose() {
         message += &format!("; {whose}");
+    } else if let Some(nearest) = nearest {
+        message += &format!("; did you mean {nearest}?");
     }
     cmd.builder.error(node.origin, &node.name, message, String::new());
 }

@@ -117,6 +117,12 @@ impl Directive {
         Self { action: Action::Refused(why), ..directive }
     }
 
+    /// Whether it does something; else it is only known by name.
+    #[must_use]
+    pub const fn is_carried_out(&self) -> bool {
+        matches!(self.action, Action::Set(_) | Action::Section(_) | Action::Read)
+    }
+
     /// The accepted form, name included; empty for what is not implemented.
     #[must_use]
     pub fn full_form(&self) -> String {

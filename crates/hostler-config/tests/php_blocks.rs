@@ -158,6 +158,14 @@ fn a_refused_directive_gives_its_reason_wherever_it_stands() {
 }
 
 #[test]
+fn an_unknown_directive_is_taken_for_a_misspelt_one_only_of_what_is_there() {
+    let error = main_file("SecRuleUpdateById 1 2").unwrap_err();
+    assert!(error.contains("mod_security") && !error.contains("did you mean"), "{error}");
+    let error = main_file("DocumentRot /x").unwrap_err();
+    assert!(error.contains("did you mean DocumentRoot?"), "{error}");
+}
+
+#[test]
 fn another_php_is_named_as_such() {
     let error = main_file("LoadModule php7_module modules/libphp7.4.so").unwrap_err();
     assert!(error.contains("LoadModule php_module") && error.contains("<IfModule mod_php.c>"), "{error}");

@@ -3,7 +3,7 @@
 # an application that knows of it may have raised for another reason.
 import asyncio
 
-from .said import WARN, say
+from .said import NOTICE, say
 
 
 class Failed(Exception):
@@ -49,7 +49,7 @@ class Lifespan:
                 # It has said so itself.
                 return
             if self._phase == "startup" and not self._answered.is_set() and not self._has_asked:
-                say(WARN, "the application is served without lifespan events: " + self._worker.sentence(error))
+                say(NOTICE, "the application is served without lifespan events: " + self._worker.sentence(error))
                 return
             self._worker.tell(f"lifespan.{self._phase}: {self._worker.traceback(error)}")
         finally:

@@ -166,7 +166,8 @@ fn pool_settings(server: &Server, idle: Option<u32>, most: usize) -> Settings {
     let seconds = |seconds: u32| Duration::from_secs(seconds.into());
     Settings {
         max_spare: SPARE,
-        max_workers: u32::try_from(most).unwrap_or(u32::MAX),
+        // One more, so that it is the site's share that refuses it, with its own reason.
+        max_workers: u32::try_from(most).unwrap_or(u32::MAX).saturating_add(1),
         // One that nobody has asked for would have a program that can't be started tried again.
         on_demand: true,
         queue_length: configured.queue_length as usize,
