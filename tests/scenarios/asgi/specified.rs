@@ -1,0 +1,110 @@
+//! What the specification of ASGI says and uvicorn does: lifespan, paths as they were sent, as many requests at a time as there
+//! are; and how an application's options are written.
+
+use super::{log_when, needs_python, site};
+use hostler_tests::Server;
+use std::time::Duration;
+
+#[test]
+fn an_exception_in_lifespan_is_logged_and_the_application_is_served() {
+    needs_python!();
+    for (lifespan, line) in [
+        (
+            "raise ValueError('of lifespan')",
+            "served without lifespan events: it raised ValueError: of lifespan",
+        ),
+        ("await receive(); raise KeyError('at startup')", "lifespan.startup: Traceback"),
+        (
+            "await receive(); await send({'type': 'lifespan.startup.complete'}); raise KeyError('between')",
+            "KeyError: 'between'",
+        ),
+    ] {
+        let text = format!(
+            "async def app(scope, receive, send):\n    if scope['type'] == 'lifespan':\n        {lifespan}\n    \
+             await say(send, 'served')\n"
+        );
+        let server = site(&text, "").start();
+        assert_eq!(server.get("/").text(), "served", "{lifespan}");
+        log_when(&server, line);
+    }
+}
+
+#[test]
+fn what_is_sent_of_a_path_stays_in_raw_path() {
+    needs_python!();
+    let text =
+        "async def app(scope, receive, send):\n    await say(send, (scope['path'], scope['raw_path']))\n";
+    let config = "AllowEncodedSlashes On\nRewriteEngine On\nRewriteRule ^/old/(.*) /new/$1 [PT]\n";
+    let server = site(text, config).start();
+    for (target, told) in [
+        ("/a//b", "('/a/b', b'/a//b')"),
+        ("/a/./b/../c", "('/a/c', b'/a/./b/../c')"),
+        ("/a%2Fb//c?d//e", "('/a/b/c', b'/a%2Fb//c')"),
+        // What a rule has made is another path.
+        ("/old//b%20c", "('/new/b c', b'/new/b%20c')"),
+    ] {
+        assert_eq!(server.get(target).text(), told, "{target}");
+    }
+    let whole = "GET http://localhost/a//b HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
+    let answer = server.request(whole.as_bytes()).text();
+    assert!(answer.contains("b'/a//b'"), "{answer}");
+}
+
+#[test]
+fn the_value_of_an_option_can_be_quoted() {
+    needs_python!();
+    let text =
+        "async def app(scope, receive, send):\n    await say(send, (scope['root_path'], os.getcwd()))\n";
+    for options in
+        ["root-path=\"/mounted\" home='@ROOT@/a folder'", "\"root-path=/mounted\" \"home=@ROOT@/a folder\""]
+    {
+        let config = format!("<Location /in>\nASGIApp app/app.py {options}\n</Location>");
+        let server = site(text, &config).file("a folder/x", "").start();
+        let folder = server.site().path("a folder");
+        assert_eq!(server.get("/in/x").text(), format!("('/mounted', '{}')", folder.display()));
+    }
+}
+
+/// Connections on which a request waits for an application that has begun to answer.
+fn waiting(server: &Server, request: &str, count: usize) -> Vec<std::net::TcpStream> {
+    use std::io::{Read, Write};
+    let begin = |_| {
+        let mut stream = std::net::TcpStream::connect(("127.0.0.1", server.port())).expect("a connection");
+        stream.set_read_timeout(Some(Duration::from_secs(60))).expect("a timeout");
+        stream.write_all(request.as_bytes()).expect("it is taken");
+        let mut answer = [0; 12];
+        stream.read_exact(&mut answer).expect("an answer");
+        assert!(answer.ends_with(b" 200") || answer.ends_with(b" 101"), "{}", answer.escape_ascii());
+        stream
+    };
+    (0..count).map(begin).collect()
+}
+
+const STAYS: &str = r#"
+async def app(scope, receive, send):
+    if scope["type"] == "websocket":
+        await send({"type": "websocket.accept"})
+        while (await receive())["type"] != "websocket.disconnect":
+            pass
+    elif scope["path"] == "/stays":
+        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-type", b"text/event-stream")]})
+        await send({"type": "http.response.body", "body": b": begun\n\n", "more_body": True})
+        while (await receive())["type"] != "http.disconnect":
+            pass
+    else:
+        await say(send, "fine")
+"#;
+
+#[test]
+fn more_requests_at_a_time_than_any_constant_are_answered() {
+    needs_python!();
+    let server = site(STAYS, "HostlerConnectionsPerAddress max\n").start();
+    assert_eq!(server.get("/").text(), "fine");
+    let streams = waiting(&server, "GET /stays HTTP/1.1\r\nHost: x\r\n\r\n", 1300);
+    assert_eq!(server.get("/").text(), "fine");
+    let upgrade = "GET /socket HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
+                   Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n";
+    let sockets = waiting(&server, upgrade, 300);
+    assert_eq!(server.get("/").text(), "fine");
+    drop((streams, sockets));
+}
