@@ -20,6 +20,7 @@ pub(crate) mod reply;
 mod resource;
 pub(crate) mod settings;
 pub(crate) mod slots;
+pub(crate) mod ssl_lookup;
 mod target;
 pub(crate) mod thread;
 pub(crate) mod tls_facts;
@@ -221,6 +222,13 @@ impl Request {
         self.depth() > 0
     }
 
+    /// Whether the hooks of [`Phase::PostRead`](crate::hook::phases::Phase::PostRead) run for it: a client's request, and
+    /// each one that goes on after an internal redirect, in a sub-request too (`internal_internal_redirect`). A
+    /// sub-request itself starts with its parent's variables instead.
+    pub(crate) fn is_read_anew(&self) -> bool {
+        !self.is_sub() || self.prev.is_some()
+    }
+
     /// Whether its answer is a part of another's, also where that is made as if it were one of its own.
     pub(crate) fn is_part(&self) -> bool {
         self.is_sub() || self.slots.are_part() || self.main.is_some()
@@ -263,8 +271,18 @@ impl Request {
         &self.resource.filename[start..]
     }
 
+    /// `ap_http_scheme`: `https` also where ServerName says that TLS ends elsewhere.
     pub(crate) fn scheme(&self) -> &'static str {
-        if self.client.peer.tls.is_some() { "https" } else { "http" }
+        if self.is_https() { "https" } else { "http" }
+    }
+
+    fn is_https(&self) -> bool {
+        self.client.peer.tls.is_some() || self.server.canonical.is_https
+    }
+
+    /// The port that URLs of its scheme have without one (`ap_default_port`).
+    pub(crate) fn default_port(&self) -> u16 {
+        if self.is_https() { 443 } else { 80 }
     }
 
     /// Notes in `Vary` that the answer depends on this request header.

@@ -314,3 +314,27 @@ fn compressing_without_end() {
     let (_server, statuses) = attack(site, "large files compressed at once", 64, "/a.txt", fields);
     assert!(are_all(&statuses, 200), "{statuses:?}");
 }
+
+/// What a rule of A's guards by a variable stays guarded after a rewrite in `.htaccess`: the variable is set again.
+#[test]
+fn guards_by_variables_after_rewrites() {
+    needs_root!();
+    let guards = "SetEnvIf X-Bad yes BAD\nBrowserMatch ^bot BOT\n\
+        <Location /denied>\nOrder allow,deny\nAllow from all\nDeny from env=BAD\n</Location>\n\
+        <Location /unless>\n<RequireAll>\nRequire all granted\nRequire not env BOT\n</RequireAll>\n</Location>";
+    let rules =
+        "RewriteEngine On\nRewriteRule ^to-(denied|unless)$ /$1/a.html\nErrorDocument 404 /denied/a.html";
+    let site = tenants(guards)
+        .a_file("htdocs/.htaccess", rules)
+        .a_file("htdocs/denied/a.html", "A's page")
+        .a_file("htdocs/unless/a.html", "A's page");
+    let server = site.start();
+    Attack::new("guards by variables, passed by rewrites", 64).run(&server, || {
+        for _ in 0..rounds() {
+            let bad = ask(&server, "/to-denied", "X-Bad: yes\r\n", times());
+            let bots = ask(&server, "/to-unless", "User-Agent: bot\r\n", times());
+            assert!(are_all(&bad, 403) && are_all(&bots, 403), "{bad:?} {bots:?}");
+            assert!(are_all(&ask(&server, "/to-denied", "", times()), 200));
+        }
+    });
+}

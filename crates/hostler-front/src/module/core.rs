@@ -89,7 +89,7 @@ pub(crate) static NAMES: Module = Module {
             phase: Phase::PostRead,
             after: &[],
             before: &[],
-            when: |request| request.origin == Origin::Client && names::are_wanted(&request.resource.dir),
+            when: |request| request.is_read_anew() && names::are_wanted(&request.resource.dir),
             effect: Effect::Notes,
             run: Run::Later(|request| Box::pin(look_up_names(request))),
         },

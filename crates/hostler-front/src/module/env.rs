@@ -4,9 +4,9 @@ use crate::hook::phases::Phase;
 use crate::hook::registry::{Effect, Hook, Module, Run};
 use crate::limits::budget;
 use crate::log::{self, Severity};
+use crate::request::Request;
 use crate::request::expr_host::RequestHost;
 use crate::request::flow::{Flow, Outcome};
-use crate::request::{Origin, Request};
 use hostler_config::directives::setenvif::{self, Attribute, Need, Pause, Rule};
 use hostler_expr::{Answer, Host, Regex, effort};
 use std::borrow::Cow;
@@ -18,7 +18,7 @@ pub(crate) static SETENVIF: Module = Module {
             phase: Phase::PostRead,
             after: &["headers"],
             before: &[],
-            when: |request| request.origin == Origin::Client && request.server.conf.setenvif.is_set(),
+            when: |request| request.is_read_anew() && request.server.conf.setenvif.is_set(),
             effect: Effect::Notes,
             run: Run::Later(|request| Box::pin(of_server(request))),
         },

@@ -4,9 +4,9 @@ use crate::hook::phases::Phase;
 use crate::hook::registry::{Answer, Change, Effect, Filter, Hook, Module, Run, Stage};
 use crate::limits::budget;
 use crate::log::{self, Severity};
+use crate::request::Request;
 use crate::request::expr_host::RequestHost;
 use crate::request::flow::{Continue, Flow, Outcome};
-use crate::request::{Origin, Request};
 use hostler_config::directives::headers::{self, Message, Pause, Phase as Moment, Rule, Table};
 use hostler_expr::{Host, effort};
 use std::borrow::Cow;
@@ -19,7 +19,7 @@ pub(crate) static MODULE: Module = Module {
             phase: Phase::PostRead,
             after: &["names"],
             before: &[],
-            when: |request| request.origin == Origin::Client && request.resource.dir.headers.is_set(),
+            when: |request| request.is_read_anew() && request.resource.dir.headers.is_set(),
             effect: Effect::Notes,
             run: Run::Later(|request| Box::pin(early(request))),
         },

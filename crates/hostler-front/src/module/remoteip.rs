@@ -6,9 +6,9 @@
 use crate::hook::phases::Phase;
 use crate::hook::registry::{Effect, Hook, Module, Run};
 use crate::log::{self, Severity};
+use crate::request::Request;
 use crate::request::connection::{Peer, plain};
 use crate::request::flow::Flow;
-use crate::request::{Origin, Request};
 use bytes::Bytes;
 use hostler_config::directives::remoteip::Trust;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -21,8 +21,7 @@ pub(crate) static MODULE: Module = Module {
         before: &["unique_id"],
         when: |request| {
             let header = request.server.conf.remoteip.header.as_deref();
-            request.origin == Origin::Client
-                && header.is_some_and(|name| request.target.headers_in.contains(name))
+            request.is_read_anew() && header.is_some_and(|name| request.target.headers_in.contains(name))
         },
         effect: Effect::Notes,
         run: Run::Now(|request| {

@@ -3,8 +3,8 @@
 
 use crate::hook::phases::Phase;
 use crate::hook::registry::{Effect, Hook, Module, Run};
+use crate::request::Request;
 use crate::request::flow::Flow;
-use crate::request::{Origin, Request};
 use crate::values::random;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -16,7 +16,7 @@ pub(crate) static MODULE: Module = Module {
         phase: Phase::PostRead,
         after: &[],
         before: &["names"],
-        when: |request| is_loaded(request) && !request.is_sub(),
+        when: |request| is_loaded(request) && request.is_read_anew(),
         effect: Effect::Notes,
         run: Run::Now(|request| {
             set(request);
@@ -42,7 +42,7 @@ static ROOT: LazyLock<[u8; 10]> = LazyLock::new(|| {
 });
 
 fn set(request: &mut Request) {
-    let former = if request.origin == Origin::Client { None } else { request.env.find("REDIRECT_UNIQUE_ID") };
+    let former = request.prev.as_ref().and_then(|_| request.env.find("REDIRECT_UNIQUE_ID"));
     let id = former.cloned().unwrap_or_else(|| Bytes::from(id(request)));
     request.env.set("UNIQUE_ID", id);
 }

@@ -129,7 +129,7 @@ pub(super) const HOOKS: &[Hook] = &[
         At::PostRead,
         &["core"],
         &[],
-        |request| !request.is_sub() && is_server_s(request, Phase::PostReadRequest),
+        |request| request.is_read_anew() && is_server_s(request, Phase::PostReadRequest),
         Run::Later(|request| Box::pin(mapping(request, Phase::PostReadRequest))),
     ),
     hook(
