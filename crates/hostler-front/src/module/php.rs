@@ -16,6 +16,7 @@ use crate::request::{FileEntry, Request};
 use crate::technique::dialect::{Dialect, Late};
 use crate::technique::directories::{Directories, EncodedSettings, tell_limits};
 use crate::technique::pools::Engines;
+use crate::technique::reply::FieldMerge;
 use crate::technique::respond::{Ask, LONGEST_ALONE, respond};
 use bytes::Bytes;
 use hostler_config::directives::php;
@@ -101,6 +102,7 @@ async fn handle(request: &mut Request, handler: &'static [u8]) -> Result<Body, H
         group: group(request),
         timeout: None,
         on_abandon: OnAbandon::RunToEnd(LONGEST_ALONE),
+        merge: FieldMerge::Set,
         directory,
         translated,
         handler,

@@ -13,6 +13,7 @@ use crate::request::Request;
 use crate::request::flow::Halt;
 use crate::technique::directories::{Directories, EncodedSettings, tell_limits};
 use crate::technique::pools::Engines;
+use crate::technique::reply::FieldMerge;
 use crate::technique::respond::{Ask, LONGEST_ALONE, respond};
 use hostler_config::directives::pool::Isolation;
 use hostler_config::technique::{self, Engine, Plain, Technique};
@@ -56,6 +57,7 @@ async fn handle(request: &mut Request) -> Result<Body, Halt> {
             true => OnAbandon::RunToEnd(LONGEST_ALONE),
             false => OnAbandon::TakeBackOrKill(LONGEST_ALONE),
         },
+        merge: FieldMerge::Set,
         directory: known(request, row, engine, plain).definition(),
         translated: None,
         handler: own.as_bytes(),

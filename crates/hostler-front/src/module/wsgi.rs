@@ -24,6 +24,7 @@ use crate::request::slots::{Relation, State};
 use crate::request::{FileEntry, Request, variables};
 use crate::site::files::AccessFiles;
 use crate::technique::pools::Engines;
+use crate::technique::reply::FieldMerge;
 use crate::technique::respond::{Ask, fail, respond};
 use bytes::Bytes;
 use hostler_cgi::script_name;
@@ -143,6 +144,7 @@ async fn handle(request: &mut Request) -> Result<Body, Halt> {
         group: Some(name),
         timeout,
         on_abandon: OnAbandon::TakeBackOrKill(timeout.unwrap_or(LONGEST_ALONE)),
+        merge: FieldMerge::Add,
         directory: told::known(request, led(request), callable.as_deref()),
         translated,
         handler: handler::RUN.as_bytes(),

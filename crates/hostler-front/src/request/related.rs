@@ -59,6 +59,11 @@ impl Request {
             next.target.body = self.target.body.clone();
         }
         next.reply.err_headers_out = self.reply.err_headers_out.clone();
+        // The page of a redirection (`ErrorDocument 302`) goes with that one's target.
+        let location = self.reply.headers_out.find("Location").filter(|_| self.reply.is_redirection());
+        if let Some(location) = location {
+            next.reply.headers_out.set("Location", location.clone());
+        }
         // What has led here depends on these fields, whatever comes of it.
         for fields in self.reply.headers_out.all(b"Vary") {
             next.reply.headers_out.merge("Vary", fields);

@@ -66,6 +66,13 @@ pub(crate) struct Reply {
     pub(crate) early: Option<Weak<dyn Early>>,
 }
 
+impl Reply {
+    /// Whether its status sends the client elsewhere (`ap_is_HTTP_REDIRECT`).
+    pub(crate) fn is_redirection(&self) -> bool {
+        (300..400).contains(&self.status)
+    }
+}
+
 impl Default for Reply {
     fn default() -> Self {
         Self {

@@ -68,6 +68,11 @@ pub(crate) trait Way {
         false
     }
 
+    /// Whether workers get the fields that the phases have set, and send them back with the answer's.
+    fn returns_fields(&self) -> bool {
+        false
+    }
+
     /// Prepares a request that goes on by the slow path.
     fn resume(&self, _request: &mut Request) {}
 

@@ -104,6 +104,7 @@ pub(crate) fn fields(table: &Table) -> Fields<'_> {
 pub(crate) fn flags(request: &Request) -> u32 {
     let facts = [
         (request.client.peer.tls.is_some(), request_flag::TLS),
+        (request.scheme() == "https", request_flag::HTTPS_SCHEME),
         (request.is_head(), request_flag::HEAD_ONLY),
         (is_redirected(request), request_flag::REDIRECTED),
         (request.is_part(), request_flag::SUBREQUEST),

@@ -12,6 +12,38 @@ use hostler_gateway::{Error, Kind};
 use hostler_wire::work::{Fields, HeadFlags, ReplyHead};
 use std::time::UNIX_EPOCH;
 
+/// How the fields of an answer meet those that are set already (`[CO=…]`, negotiation, `Header … early`, the refusal that an
+/// ErrorDocument is for): as Apache's module for the technique puts them into its tables.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FieldMerge {
+    /// The worker got both tables, and sends them back as it left them (mod_perl).
+    Whole,
+    /// A field replaces those of its name (mod_php's `apr_table_set`).
+    Set,
+    /// A field is added to those of its name (mod_wsgi's `apr_table_add`).
+    Add,
+}
+
+impl FieldMerge {
+    /// Puts `fields` into `table`, which Apache calls `headers_out`.
+    fn merge(self, table: &mut Table, fields: Table) {
+        if self == Self::Whole || table.len() == 0 {
+            *table = fields;
+            return;
+        }
+        if self == Self::Set {
+            fields.iter().for_each(|(name, _)| table.unset(name));
+        }
+        table.append(fields);
+    }
+
+    /// The same for `err_headers_out`: apart from mod_perl no module replaces anything there.
+    fn merge_kept(self, table: &mut Table, fields: Table) {
+        let how = if self == Self::Whole { Self::Whole } else { Self::Add };
+        how.merge(table, fields);
+    }
+}
+
 /// An answer's head.
 pub(crate) struct Head {
     flags: HeadFlags,
@@ -67,7 +99,7 @@ impl Head {
     }
 
     /// Makes it the request's answer. `is_script`: it is that of a program which is run as CGI's are.
-    pub(crate) fn apply(self, request: &mut Request, is_script: bool) {
+    pub(crate) fn apply(self, request: &mut Request, merge: FieldMerge, is_script: bool) {
         request.reply.status = self.status;
         request.reply.reason = self.reason;
         request.resource.content_type = self.content_type;
@@ -76,8 +108,8 @@ impl Head {
         if !self.content_languages.is_empty() {
             request.resource.content_languages = self.content_languages;
         }
-        request.reply.headers_out = self.headers_out;
-        request.reply.err_headers_out = self.err_headers_out;
+        merge.merge(&mut request.reply.headers_out, self.headers_out);
+        merge.merge_kept(&mut request.reply.err_headers_out, self.err_headers_out);
         // Of a CGI program Apache drops the field, and sends the body as it is.
         request.reply.is_framed = !is_script
             && [&request.reply.headers_out, &request.reply.err_headers_out].into_iter().any(says_chunked);
@@ -149,6 +181,27 @@ pub(crate) fn withdraw_connection(fields: &mut Table, notes: &mut Table) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn merged(merge: FieldMerge) -> Vec<(Bytes, Bytes)> {
+        let (mut set, mut said) = (Table::default(), Table::default());
+        set.add("Vary", "negotiate");
+        set.add("X-A", "1");
+        said.add("vary", "Cookie");
+        said.add("vary", "Accept");
+        merge.merge(&mut set, said);
+        set.iter().map(|(name, value)| (name.clone(), value.clone())).collect()
+    }
+
+    #[test]
+    fn fields_that_are_set_before_the_handler_stay() {
+        let pairs = |all: &[(&'static str, &'static str)]| -> Vec<(Bytes, Bytes)> {
+            all.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect()
+        };
+        let said = [("vary", "Cookie"), ("vary", "Accept")];
+        assert_eq!(merged(FieldMerge::Whole), pairs(&said));
+        assert_eq!(merged(FieldMerge::Set), pairs(&[("X-A", "1"), said[0], said[1]]));
+        assert_eq!(merged(FieldMerge::Add), pairs(&[("Vary", "negotiate"), ("X-A", "1"), said[0], said[1]]));
+    }
 
     #[test]
     fn a_status_line_counts_if_it_is_for_the_status() {

@@ -14,7 +14,7 @@ use crate::technique::fast::{self, Handover};
 use crate::technique::framed;
 use crate::technique::gathered::{AnswerPieces, Remains};
 use crate::technique::head::{self, Texts};
-use crate::technique::reply::Head;
+use crate::technique::reply::FieldMerge;
 use bytes::Bytes;
 use hostler_config::technique::Engine;
 use hostler_gateway::backend::OnAbandon;
@@ -59,6 +59,8 @@ pub(crate) struct Ask {
     pub(crate) timeout: Option<Duration>,
     /// What becomes of it when its client goes.
     pub(crate) on_abandon: OnAbandon,
+    /// How the answer's fields meet those that are set already.
+    pub(crate) merge: FieldMerge,
     /// The number of the configuration, and the message that defines it.
     pub(crate) directory: (u32, Arc<[u8]>),
     /// `PATH_TRANSLATED`.
@@ -99,7 +101,8 @@ enum Answer {
 }
 
 async fn trip(request: &mut Request, ask: Ask) -> Result<Answer, Error> {
-    let Ask { engine, dialect, one_shot, group, timeout, on_abandon, directory, translated, handler } = ask;
+    let Ask { engine, dialect, one_shot, group, timeout, on_abandon, merge, directory, translated, handler } =
+        ask;
     let body = (!request.target.body.is_empty()).then(|| request.target.body.clone());
     let flags = head::flags(request) | if body.is_some() { request_flag::BODY } else { 0 };
     let texts = Texts::of(request, translated);
@@ -114,14 +117,14 @@ async fn trip(request: &mut Request, ask: Ask) -> Result<Answer, Error> {
     };
     let task =
         fast::Task { engine, one_shot, group: group.clone(), directory, texts, handler: Some(handler) };
-    fast::remember(request, task, Rc::new(Answering { engine, dialect, timeout, on_abandon }));
+    fast::remember(request, task, Rc::new(Answering { engine, dialect, timeout, on_abandon, merge }));
     let exchange =
         match begin::begin(&request.thread, &request.server, engine, one_shot, group.as_ref(), work) {
             Begin::Now(exchange) => exchange,
             Begin::Never(refusal) => return Err(refusal),
             Begin::Later(pool, work) => pool.begin(work).await?,
         };
-    converse(request, Conversation::new(exchange, body, engine, dialect)).await
+    converse(request, Conversation::new(exchange, body, engine, dialect), merge).await
 }
 
 /// The message with which a worker is asked.
@@ -137,6 +140,7 @@ struct Answering {
     dialect: Option<&'static dyn Dialect>,
     timeout: Duration,
     on_abandon: OnAbandon,
+    merge: FieldMerge,
 }
 
 impl fast::Way for Answering {
@@ -161,10 +165,13 @@ impl fast::Way for Answering {
         request: &'a mut Request,
         answer: Result<Handover, Error>,
     ) -> Later<'a, Result<Body, Halt>> {
-        let (engine, dialect) = (self.engine, self.dialect);
+        let (engine, dialect, merge) = (self.engine, self.dialect, self.merge);
         Box::pin(async move {
             let answer = match answer {
-                Ok(taken) => converse(request, Conversation::taken_over(taken, engine, dialect)).await,
+                Ok(taken) => {
+                    let conversation = Conversation::taken_over(taken, engine, dialect);
+                    converse(request, conversation, merge).await
+                }
                 Err(error) => Err(error),
             };
             outcome(request, engine, answer)
@@ -172,7 +179,11 @@ impl fast::Way for Answering {
     }
 }
 
-async fn converse(request: &mut Request, mut conversation: Conversation) -> Result<Answer, Error> {
+async fn converse(
+    request: &mut Request,
+    mut conversation: Conversation,
+    merge: FieldMerge,
+) -> Result<Answer, Error> {
     let (mut gathered, mut has_head) = (AnswerPieces::default(), false);
     loop {
         let event = poll_fn(|context| match conversation.poll_event(request, context) {
@@ -182,7 +193,7 @@ async fn converse(request: &mut Request, mut conversation: Conversation) -> Resu
         });
         match event.await.transpose()? {
             Some(Event::Head(head)) if !has_head => {
-                apply(*head, request);
+                head.apply(request, merge, false);
                 has_head = true;
             }
             Some(Event::Head(_)) => {
@@ -301,14 +312,5 @@ impl Output {
     fn break_off(&mut self, why: String) -> Poll<Option<Result<Bytes, BodyError>>> {
         self.conversation = None;
         Poll::Ready(Some(Err(BodyError::Script(why))))
-    }
-}
-
-/// What rules have said that the answer depends on stands unless the program says it itself.
-fn apply(head: Head, request: &mut Request) {
-    let varies: Vec<Bytes> = request.reply.headers_out.all(b"Vary").cloned().collect();
-    head.apply(request, false);
-    if request.reply.headers_out.find("Vary").is_none() {
-        varies.into_iter().for_each(|value| request.reply.headers_out.add("Vary", value));
     }
 }

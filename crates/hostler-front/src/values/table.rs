@@ -119,6 +119,11 @@ impl Table {
         self.entries.iter().map(|(n, v)| (n, v))
     }
 
+    /// Adds all entries of `other` (`apr_table_overlay`'s order).
+    pub(crate) fn append(&mut self, mut other: Self) {
+        self.entries.append(&mut other.entries);
+    }
+
     pub(crate) fn clear(&mut self) {
         self.entries.clear();
     }

@@ -46,6 +46,10 @@ impl fast::Way for Way {
         OnAbandon::TakeBackOrKill(timeout)
     }
 
+    fn returns_fields(&self) -> bool {
+        true
+    }
+
     fn resume(&self, request: &mut Request) {
         request.perl_mut().progress.is_script = self.is_script;
         request.perl_mut().progress.logged = super::logs(self.phases);

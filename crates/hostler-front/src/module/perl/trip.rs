@@ -14,6 +14,7 @@ use crate::request::{Request, settings};
 use crate::technique::begin::{self, Begin};
 use crate::technique::fast as fast_path;
 use crate::technique::gathered::{AnswerPieces, Remains};
+use crate::technique::reply::FieldMerge;
 use hostler_config::directives::pool::Isolation;
 use hostler_gateway::backend::OnAbandon;
 use hostler_gateway::backend::ring::Work;
@@ -192,7 +193,7 @@ pub(super) async fn converse(
         });
         match event.await.transpose()? {
             Some(Event::Head(head)) => {
-                head.apply(request, request.progress().is_script);
+                head.apply(request, FieldMerge::Whole, request.progress().is_script);
                 has_head = true;
             }
             Some(Event::Changes(changes)) => changes.apply(request),

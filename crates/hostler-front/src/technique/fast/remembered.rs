@@ -48,7 +48,8 @@ pub(super) struct UrlRoute {
 /// Remembers what the phases before a worker's response have come to, if it would be the same for every `GET`. Where modules
 /// have a say in answers (`Header`, compression), these go through them.
 pub(crate) fn remember(request: &Request, task: Task, way: Rc<dyn Way>) {
-    let is_plain = is_same_for_all(request, task.engine.name);
+    let has_fields = request.reply.headers_out.len() + request.reply.err_headers_out.len() > 0;
+    let is_plain = (way.returns_fields() || !has_fields) && is_same_for_all(request, task.engine.name);
     let is_same = || {
         way.goes_on_whole()
             && handlers::is_plain(request)
