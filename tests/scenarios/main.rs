@@ -34,6 +34,7 @@ mod proxy_websocket;
 mod psgi;
 mod readme;
 mod remembered;
+mod request_watch;
 mod rewriting;
 mod rewriting_maps;
 mod serve;

@@ -4,4 +4,6 @@ pub(crate) mod aside;
 pub(crate) mod budget;
 pub(crate) mod clients;
 pub(crate) mod kept;
+pub(crate) mod listing;
 pub(crate) mod pieces;
+pub(crate) mod watch;

@@ -265,6 +265,8 @@ pub struct Server {
     pub limit_internal_recursion: Option<(u32, u32)>,
     /// `HostlerRequestBudget`, milliseconds (default 2000).
     pub request_budget: Option<u32>,
+    /// `HostlerWaitTimeout`, seconds.
+    pub wait_timeout: Option<u32>,
     /// `TraceEnable`
     pub trace: Option<Trace>,
     /// `MergeSlashes` (default On).
@@ -324,6 +326,7 @@ impl Merge for Server {
             limit_request_field_size: other.limit_request_field_size.or(self.limit_request_field_size),
             limit_internal_recursion: other.limit_internal_recursion.or(self.limit_internal_recursion),
             request_budget: other.request_budget.or(self.request_budget),
+            wait_timeout: other.wait_timeout.or(self.wait_timeout),
             trace: other.trace.or(self.trace),
             merge_slashes: other.merge_slashes.or(self.merge_slashes),
             merge_trailers: other.merge_trailers.or(self.merge_trailers),

@@ -4,7 +4,9 @@
 use crate::hook::input;
 use crate::hook::phases::Phase;
 use crate::hook::plan::{plan, run};
+use crate::hook::walk::ended;
 use crate::io::body::Body;
+use crate::limits::watch::{self, Place, Return};
 use crate::log::{self, Severity};
 use crate::request::Request;
 use crate::request::flow::Halt;
@@ -16,6 +18,13 @@ const DEFAULT: &[u8] = b"default-handler";
 
 /// Runs the request's handler, or who answers instead of it.
 pub(crate) async fn invoke(request: &mut Request) -> Result<Body, Halt> {
+    let budget = request.budget.clone();
+    let _back = Return::to_here(&budget);
+    budget.watched.enter(Place::OUTSIDE);
+    watch::bounded(&budget, invoke_unwatched(request)).await.unwrap_or_else(|| Err(ended(request)))
+}
+
+async fn invoke_unwatched(request: &mut Request) -> Result<Body, Halt> {
     limit_body(request)?;
     input::apply(request).await?;
     run(Phase::Handler, request).await?;

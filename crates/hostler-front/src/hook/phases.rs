@@ -48,6 +48,25 @@ impl Phase {
         Self::Handler,
     ];
 
+    /// Apache's name of the hook.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::PostRead => "post_read_request",
+            Self::PreTranslate => "pre_translate_name",
+            Self::Translate => "translate_name",
+            Self::MapToStorage => "map_to_storage",
+            Self::PostPerDirConfig => "post_perdir_config",
+            Self::HeaderParser => "header_parser",
+            Self::Access => "access_checker",
+            Self::AccessEx => "access_checker_ex",
+            Self::Authn => "check_user_id",
+            Self::Authz => "auth_checker",
+            Self::Type => "type_checker",
+            Self::Fixup => "fixups",
+            Self::Handler => "handler",
+        }
+    }
+
     /// Whether the first hook that says OK ends the phase (`RUN_FIRST`); in the others all are run (`RUN_ALL`).
     pub(crate) const fn ends_with_ok(self) -> bool {
         matches!(

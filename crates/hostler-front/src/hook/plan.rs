@@ -10,6 +10,7 @@ use crate::hook::registry::{
     Resumes, Run, Stage,
 };
 use crate::io::body::Body;
+use crate::limits::watch::{Place, Return};
 use crate::request::Request;
 use crate::request::flow::{Continue, Flow, Halt, Outcome};
 use hostler_config::directives::reach;
@@ -21,6 +22,14 @@ use std::sync::OnceLock;
 pub(crate) struct Entry {
     module: &'static Module,
     hook: &'static Hook,
+}
+
+impl Entry {
+    /// Where the watch finds a request that waits for it.
+    fn place(self) -> Place {
+        let module = self.module;
+        Place { step: self.hook.phase.name(), module: module.name, is_timed: module.asks_programs }
+    }
 }
 
 /// The order of all hooks.
@@ -201,6 +210,7 @@ impl Plan {
 
     /// Asks a function of the site's about a user.
     pub(crate) async fn ask_provider(&self, request: &mut Request, texts: &[&[u8]]) -> Result<u16, Halt> {
+        let _back = at_a_program(request);
         match self.modules.iter().find_map(|module| module.provider) {
             Some(provider) => provider(request, texts).await,
             None => Err(Halt::Status(500)),
@@ -214,6 +224,7 @@ impl Plan {
         user: &[u8],
         about: AboutUser<'_>,
     ) -> Result<OfUser, Halt> {
+        let _back = at_a_program(request);
         match self.modules.iter().find_map(|module| module.knows_users) {
             Some(knows) => knows(request, user, about).await,
             None => Err(Halt::Status(500)),
@@ -249,6 +260,13 @@ impl Plan {
             cleanup(request.clone(), finished);
         }
     }
+}
+
+/// A program of the site's is asked, which has its own time.
+fn at_a_program(request: &Request) -> Return {
+    let back = Return::to_here(&request.budget);
+    request.budget.watched.enter(Place { is_timed: true, ..request.budget.watched.place() });
+    back
 }
 
 /// Which hooks of a phase are run.
@@ -287,7 +305,10 @@ pub(crate) async fn run_some(phase: Phase, request: &mut Request, which: Which) 
         }
         let flow = match entry.hook.run {
             Run::Now(run) => run(request)?,
-            Run::Later(run) => run(request).await?,
+            Run::Later(run) => {
+                request.budget.watched.enter(entry.place());
+                run(request).await?
+            }
         };
         if flow == Flow::Ok && phase.ends_with_ok() {
             return Ok(Flow::Ok);

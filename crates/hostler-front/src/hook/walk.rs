@@ -6,6 +6,7 @@ use crate::hook::plan::{Which, plan, run, run_some};
 use crate::hook::{access, error, handler, sections};
 use crate::io::body::Body;
 use crate::limits::budget;
+use crate::limits::watch::{self, Place, Return};
 use crate::log::{self, Severity};
 use crate::request::expr_host::Walk;
 use crate::request::flow::{Continue, Flow, Halt};
@@ -17,7 +18,7 @@ use hostler_http1::uri::{self, EncodedSlashes, UriError};
 
 /// For expressions.
 pub(crate) const LOOK_UPS: Walk = Walk {
-    url: |request, target| Box::pin(async move { look_up(request, target).await.1.is_ok() }),
+    url: |request, target| Box::pin(async move { is_accessible(&look_up(request, target).await.1) }),
     file: |request, path| {
         Box::pin(async move {
             let (sub, outcome) = look_up_file(request, path).await;
@@ -25,6 +26,11 @@ pub(crate) const LOOK_UPS: Walk = Walk {
         })
     },
 };
+
+/// Whether `-U` holds: a redirect is no refusal.
+pub(crate) fn is_accessible(phases: &Continue) -> bool {
+    matches!(phases, Ok(()) | Err(Halt::Redirect { .. } | Halt::Status(..400) | Halt::Done(_)))
+}
 
 /// All phases of one request, and its handler.
 pub(crate) async fn answer(request: &mut Request) -> Result<Body, Halt> {
@@ -37,8 +43,20 @@ pub(crate) async fn answer(request: &mut Request) -> Result<Body, Halt> {
     handler::invoke(request).await
 }
 
+/// The watch has ended the request.
+pub(super) fn ended(request: &Request) -> Halt {
+    budget::check(request).err().unwrap_or(Halt::Status(500))
+}
+
 /// The phases before the handler.
 pub(crate) async fn prepare(request: &mut Request) -> Continue {
+    let budget = request.budget.clone();
+    let _back = Return::to_here(&budget);
+    budget.watched.enter(Place::START);
+    watch::bounded(&budget, run_phases(request)).await.unwrap_or_else(|| Err(ended(request)))
+}
+
+async fn run_phases(request: &mut Request) -> Continue {
     // Whose the URL is shows when it is translated; the one before it may have been a user's (UserDir).
     if let Some(host) = request.server.user_of {
         request.server = request.thread.shared.config.servers[host as usize].clone();
@@ -169,6 +187,12 @@ pub(crate) async fn look_up_file_noted(
 }
 
 async fn prepare_file(sub: &mut Request) -> Continue {
+    let budget = sub.budget.clone();
+    let _back = Return::to_here(&budget);
+    watch::bounded(&budget, run_phases_of_file(sub)).await.unwrap_or_else(|| Err(ended(sub)))
+}
+
+async fn run_phases_of_file(sub: &mut Request) -> Continue {
     run_some(Phase::MapToStorage, sub, Which::Own).await?;
     sections::of_named_file(sub).await?;
     access::check(sub).await?;
@@ -179,6 +203,12 @@ async fn prepare_file(sub: &mut Request) -> Continue {
 /// The phases of an entry of a directory, from the walk to it on; `checked`: the rules that `checked` has passed let this
 /// one pass too.
 pub(crate) async fn prepare_entry(sub: &mut Request, checked: &Request) -> Continue {
+    let budget = sub.budget.clone();
+    let _back = Return::to_here(&budget);
+    watch::bounded(&budget, run_phases_of_entry(sub, checked)).await.unwrap_or_else(|| Err(ended(sub)))
+}
+
+async fn run_phases_of_entry(sub: &mut Request, checked: &Request) -> Continue {
     sections::of_file(sub).await?;
     if !std::sync::Arc::ptr_eq(&sub.resource.dir, &checked.resource.dir) {
         access::check(sub).await?;

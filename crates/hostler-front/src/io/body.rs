@@ -6,7 +6,7 @@ use crate::values::table::Table;
 use bytes::Bytes;
 use hostler_gateway::{Error, Kind};
 use hostler_http1::chunked::ChunkError;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
@@ -212,11 +212,27 @@ pub(crate) enum RequestBody {
     Pieces(Rc<RefCell<Bytes>>, Box<RequestBody>),
 }
 
+thread_local! {
+    /// A request's body has been asked for, and is still to come.
+    static WAITING: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Whether this thread has waited for a request's body since this was last asked: the client sets the pace then.
+pub(crate) fn take_waiting() -> bool {
+    WAITING.replace(false)
+}
+
 impl RequestBody {
     pub(crate) fn poll_chunk(&self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, BodyError>>> {
         match self {
             Self::Empty => Poll::Ready(None),
-            Self::Incoming(body) => body.borrow_mut().poll_chunk(cx),
+            Self::Incoming(body) => {
+                let polled = body.borrow_mut().poll_chunk(cx);
+                if polled.is_pending() {
+                    WAITING.set(true);
+                }
+                polled
+            }
             Self::Kept(_, rest) => {
                 let rest = rest.take();
                 Poll::Ready((!rest.is_empty()).then_some(Ok(rest)))

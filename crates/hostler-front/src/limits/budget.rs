@@ -19,13 +19,16 @@ mod turns;
 
 pub(crate) use turns::{Turns, hand_out};
 
+use crate::limits::watch::{self, Place, Watched};
 use crate::log::{self, Severity};
 use crate::request::Request;
 use crate::request::flow::Halt;
+use crate::request::settings;
 use crate::request::thread::Thread;
 use hostler_expr::effort;
 use hostler_wire::plan::SiteId;
 use rustix::time::{ClockId, clock_gettime};
+use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
@@ -48,6 +51,10 @@ pub(crate) struct Budget {
     site: Cell<Option<SiteId>>,
     failed: Cell<Option<Failure>>,
     told: Cell<bool>,
+    /// The site of which it may read directories ([`crate::limits::listing`]).
+    pub(crate) lists: Cell<Option<SiteId>>,
+    /// How long it waits for what.
+    pub(crate) watched: Watched,
 }
 
 /// Why a request can't be answered as its rules say.
@@ -57,12 +64,15 @@ enum Failure {
     Stretch,
     /// A rule could not be carried out; the log has the reason.
     Rule,
+    /// It has waited there for too long ([`crate::limits::watch`]).
+    Silent(Place),
 }
 
 impl Default for Budget {
     fn default() -> Self {
         let (spent, most) = (Cell::default(), Cell::new(DEFAULT));
-        Self { spent, most, site: Cell::default(), failed: Cell::default(), told: Cell::default() }
+        let (failed, told, lists) = (Cell::default(), Cell::default(), Cell::default());
+        Self { spent, most, site: Cell::default(), failed, told, lists, watched: Watched::default() }
     }
 }
 
@@ -72,11 +82,22 @@ impl Budget {
         let limit = request.server.conf.core.request_budget;
         self.most.set(limit.map_or(DEFAULT, |milliseconds| Duration::from_millis(u64::from(milliseconds))));
         self.site.set(Some(request.thread.shared.sites.of(&request.server)));
+        self.watched.has_patience(settings::wait_timeout(&request.server));
     }
 
     /// A rule that may guard something could not be carried out.
     pub(crate) fn fail(&self) {
         self.failed.set(self.failed.get().or(Some(Failure::Rule)));
+    }
+
+    /// It has waited for too long where it is.
+    pub(crate) fn fail_silent(&self) {
+        self.failed.set(self.failed.get().or(Some(Failure::Silent(self.watched.place()))));
+    }
+
+    /// Whether it is to be ended wherever it waits.
+    pub(crate) fn is_ended(&self) -> bool {
+        matches!(self.failed.get(), Some(Failure::Silent(_)))
     }
 
     pub(crate) fn has_failed(&self) -> bool {
@@ -108,11 +129,24 @@ pub(crate) fn check(request: &Request) -> Result<(), Halt> {
                  a value that grows ({rules})",
                 STRETCH.as_millis()
             ),
+            Failure::Silent(place) => format!(
+                "killed: nothing has happened for {} s (HostlerWaitTimeout) in {} of {}, at {}",
+                budget.watched.patience().as_secs(),
+                place.step,
+                place.module,
+                about(request)
+            ),
             Failure::Rule => format!("a rule of {rules} could not be carried out, so the request is refused"),
         };
         log::request(request, Severity::Error, "core", &message);
     }
     Err(Halt::Status(500))
+}
+
+/// What a request is about: its file, or its URL where it has none yet.
+fn about(request: &Request) -> Cow<'_, str> {
+    let filename = &request.resource.filename;
+    String::from_utf8_lossy(if filename.is_empty() { &request.target.uri } else { filename })
 }
 
 /// Who works on this thread just now.
@@ -265,13 +299,16 @@ pub(crate) async fn within<F: Future>(
     mut future: Pin<&mut F>,
 ) -> F::Output {
     let mut turn: Option<turns::Turn> = None;
+    let _entry = watch::Entry::new(budget);
     poll_fn(|cx| {
+        watch::before_poll(budget);
         loop {
             if turn.is_none() && budget.site.get().is_some_and(|site| thread.turns.is_hot(site)) {
                 turn = budget.site.get().map(|site| thread.turns.line_up(site));
             }
             if let Some(waiting) = &mut turn {
                 if Pin::new(waiting).poll(cx).is_pending() {
+                    watch::after_poll(budget, cx, true);
                     return Poll::Pending;
                 }
                 turn = None;
@@ -279,7 +316,11 @@ pub(crate) async fn within<F: Future>(
             let outer = NOW.with(|now| enter(now, budget));
             let result = future.as_mut().poll(cx);
             let waits = NOW.with(|now| leave(now, outer, &thread.turns));
-            if result.is_ready() || !waits {
+            if result.is_ready() {
+                return result;
+            }
+            if !waits {
+                watch::after_poll(budget, cx, false);
                 return result;
             }
             turn = Some(thread.turns.line_up(budget.site.get().unwrap_or(SiteId::MAX)));

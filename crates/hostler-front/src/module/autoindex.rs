@@ -15,7 +15,8 @@ mod title;
 
 use crate::hook::registry::{Handler, Module};
 use crate::io::body::Body;
-use crate::limits::{aside, kept};
+use crate::limits::watch::Place;
+use crate::limits::{aside, kept, listing};
 use crate::log::{self, Severity};
 use crate::module::cgi;
 use crate::module::core::file;
@@ -46,6 +47,7 @@ pub(crate) async fn handle(request: &mut Request) -> Result<Body, Halt> {
     if !request.is_get() || !request.resource.found.is_directory() {
         return crate::hook::handler::send_file(request).await;
     }
+    request.budget.watched.enter(Place::handler("autoindex"));
     file::drop_body(request).await?;
     if !request.resource.dir.core.options.contains(OptionBits::INDEXES) {
         return Err(forbidden(request));
@@ -54,8 +56,7 @@ pub(crate) async fn handle(request: &mut Request) -> Result<Body, Halt> {
         request.resource.filename.push(b'/');
     }
     let site = request.thread.site(&request.server);
-    // One at a time: a listing of many files takes much memory.
-    let listing = site.listing.acquire().await.map_err(|_| Halt::Status(500))?;
+    let leave = listing::leave(request, &site).await?;
     let listed = entries::list(request).await?;
     let dir = request.resource.dir.clone();
     if listed.len().saturating_mul(dir.weight) > MOST_WORK {
@@ -75,7 +76,8 @@ pub(crate) async fn handle(request: &mut Request) -> Result<Body, Halt> {
     }
     let view = View::new(&dir.autoindex, request.target.args.as_deref());
     let shown = entries::shown(request, &view, listed).await?;
-    drop(listing);
+    drop(leave);
+    request.budget.watched.enter(Place::OUTSIDE);
     let header = Box::pin(parts::header(request)).await?;
     let readme = Box::pin(parts::readme(request)).await?;
     let parts = Parts {

@@ -25,6 +25,7 @@ use crate::hook::registry::{Effect, Handler, Hook, Module, Run};
 use crate::hook::walk::look_up_file_noted;
 use crate::io::body::{Body, Segment};
 use crate::limits::kept;
+use crate::limits::watch::Place;
 use crate::log::{self, Severity};
 use crate::module::core::{file, walk};
 use crate::request::flow::{Flow, Halt, Outcome};
@@ -231,6 +232,7 @@ async fn read_map(request: &Request) -> Result<Vec<Variant>, Halt> {
 
 /// The handler `type-map`.
 async fn handle_map(request: &mut Request) -> Result<Body, Halt> {
+    request.budget.watched.enter(Place::handler("negotiation"));
     let variants = read_map(request).await?;
     let matter = Matter { variants, prefers_programs: false };
     let choice = negotiate(request, matter).await?;

@@ -5,7 +5,7 @@
 
 use crate::hook::phases::Phase;
 use crate::hook::registry::{Effect, Hook, Module, Run};
-use crate::limits::budget;
+use crate::limits::{budget, listing};
 use crate::log::{self, Severity};
 use crate::request::flow::{Continue, Flow, Halt, Outcome};
 use crate::request::{FileEntry, Request, variables};
@@ -144,8 +144,7 @@ async fn candidates(
     let dir = request.resource.dir.clone();
     let (case_only, basename) = (dir.speling.case_only, !dir.speling.no_basename);
     let site = request.thread.site(&request.server);
-    // One at a time: a listing of many files takes much memory.
-    let _one = site.listing.acquire().await.map_err(|_| Halt::Status(500))?;
+    let _leave = listing::leave(request, &site).await?;
     let Ok(Ok(listed)) = site.list(&request.resource.filename[..slash], b"").await else {
         return Ok(Vec::new());
     };

@@ -9,6 +9,7 @@ use crate::http1;
 use crate::io::deadline::{self, Deadline};
 use crate::io::descriptors::Descriptors;
 use crate::io::stream::Io;
+use crate::limits::watch;
 use crate::log;
 use crate::process::preface;
 use crate::process::watchdog::Pulses;
@@ -380,6 +381,7 @@ async fn keep_house(thread: Rc<Thread>) {
         ticks.tick().await;
         pulse.beat();
         thread.tick();
+        watch::sweep();
         if thread.index == 0 {
             thread.shared.of::<Engines>().tidy();
             log::tell_left_out(&thread);

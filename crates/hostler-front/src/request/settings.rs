@@ -15,6 +15,12 @@ pub(crate) fn timeout(server: &Server) -> Duration {
     Duration::from_secs(u64::from(server.conf.core.timeout.unwrap_or(60)))
 }
 
+/// `HostlerWaitTimeout`. By default a little more than anything has that ends by itself.
+pub(crate) fn wait_timeout(server: &Server) -> Duration {
+    let set = server.conf.core.wait_timeout.map(|seconds| Duration::from_secs(u64::from(seconds)));
+    set.unwrap_or_else(|| timeout(server).max(Duration::from_secs(60)) + Duration::from_secs(5))
+}
+
 /// `RequestReadTimeout`: of heads and of bodies.
 pub(crate) fn read_timeouts(server: &Server) -> (Pace, Pace) {
     const HEADER: ReadTimeout = ReadTimeout { seconds: 20, most: Some(40), min_rate: 500 };

@@ -82,6 +82,18 @@ pub(super) static DIRECTIVES: &[Directive] = &[
             Ok(())
         },
     ),
+    Directive::new(
+        "HostlerWaitTimeout",
+        Arity::Take1,
+        "seconds",
+        "Longest time that a request waits inside of the server with nothing happening (default: Timeout and 5 s, at \
+         least 65); then it is ended with 500, and the log names what it waited for. Programs, other servers and clients \
+         have time limits of their own",
+        |cmd, args| {
+            cmd.server.core.wait_timeout = Some(number(args.first(), 1..=3_600)?);
+            Ok(())
+        },
+    ),
     config(Directive::new(
         "MaxRanges",
         Arity::Take1,

@@ -4,6 +4,7 @@ use super::accept;
 use super::map;
 use super::variant::{CGI, Variant};
 use super::{MAP_HANDLER, MAP_TYPE, MOST_VARIANTS, read_map};
+use crate::limits::listing;
 use crate::log::{self, Severity};
 use crate::module::core::entry::Entries;
 use crate::module::core::file::VariantList;
@@ -75,8 +76,7 @@ fn validator(microseconds: i128) -> VariantList {
 /// Files of the directory whose names go on with a dot after `name`.
 async fn list(request: &Request, directory: &[u8], name: &[u8]) -> Result<Vec<site::Entry>, Halt> {
     let site = request.thread.site(&request.server);
-    // One at a time: a listing of many files takes much memory.
-    let _one = site.listing.acquire().await.map_err(|_| Halt::Status(500))?;
+    let _leave = listing::leave(request, &site).await?;
     let path = directory.strip_suffix(b"/").unwrap_or(directory);
     let listed = site.list(path, &[name, b"."].concat()).await;
     let (status, why) = match listed {
