@@ -2,7 +2,7 @@
 //! wait for an answer is simply evaluated again.
 
 use crate::condition::{Condition, Test, integer};
-use crate::expand::{Maps, Notes, Scene, Stop};
+use crate::expand::{Maps, Notes, QuestionMarks, Scene, Stop};
 use crate::flags::Escapes;
 use crate::host::{Host, Need};
 use crate::rule::Rule;
@@ -91,7 +91,7 @@ pub(crate) fn evaluate(
         trace,
         rule: Captures::new(),
         condition: Captures::new(),
-        question_mark: false,
+        question_marks: QuestionMarks::default(),
         notes: Notes::default(),
     };
     let mut told = |line| scene.trace(3, || line);
@@ -246,10 +246,11 @@ impl Scene<'_> {
     fn effects(&mut self, rule: &Rule, evaluated: &mut Evaluation) -> Result<(), Stop> {
         let none = Escapes::default();
         if let Some(substitution) = &rule.substitution {
-            self.question_mark = false;
             let result = self.expand(substitution, &rule.flags.escapes)?;
-            evaluated.led_astray =
-                self.question_mark && !rule.flags.unsafe_allow_3f && !rule.flags.query_last;
+            // The one that begins the query.
+            let marks = self.question_marks;
+            let begins = if rule.flags.query_last { marks.last } else { marks.first };
+            evaluated.led_astray = begins == Some(true) && !rule.flags.unsafe_allow_3f;
             self.trace(2, || [b"rewrite '", &evaluated.input[..], b"' -> '", &result, b"'"].concat());
             evaluated.result = Some(result);
         }

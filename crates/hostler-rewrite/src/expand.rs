@@ -43,6 +43,23 @@ pub(crate) struct Notes {
     pub(crate) env: Vec<(Vec<u8>, Option<Vec<u8>>)>,
 }
 
+/// Where the first and the last question mark of a text come from: `true`: a value, which may be the client's.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct QuestionMarks {
+    pub(crate) first: Option<bool>,
+    pub(crate) last: Option<bool>,
+}
+
+impl QuestionMarks {
+    fn note(&mut self, piece: &Piece, text: &[u8]) {
+        if text.contains(&b'?') {
+            let is_value = !matches!(piece, Piece::Literal(_));
+            self.first = self.first.or(Some(is_value));
+            self.last = Some(is_value);
+        }
+    }
+}
+
 /// What a text's value depends on.
 pub(crate) struct Scene<'a> {
     pub(crate) host: &'a dyn Host,
@@ -52,8 +69,8 @@ pub(crate) struct Scene<'a> {
     pub(crate) rule: Captures,
     /// What the last condition matched.
     pub(crate) condition: Captures,
-    /// A value that a text was put together of has a question mark.
-    pub(crate) question_mark: bool,
+    /// Those of the text that was expanded last.
+    pub(crate) question_marks: QuestionMarks,
     pub(crate) notes: Notes,
 }
 
@@ -68,10 +85,11 @@ impl Scene<'_> {
     /// The value of a text.
     pub(crate) fn expand(&mut self, template: &Template, escapes: &Escapes) -> Result<Vec<u8>, Stop> {
         let mut out = Vec::new();
+        let mut question_marks = QuestionMarks::default();
         for piece in &template.pieces {
             let start = out.len();
             self.piece(piece, escapes, &mut out)?;
-            self.question_mark |= !matches!(piece, Piece::Literal(_)) && out[start..].contains(&b'?');
+            question_marks.note(piece, &out[start..]);
             effort::spend(50)?;
             if out.len() > LONGEST {
                 return Err(Stop::Failed(format!(
@@ -81,6 +99,8 @@ impl Scene<'_> {
             }
         }
         effort::spend(out.len())?;
+        // Keys of maps are expanded on the way.
+        self.question_marks = question_marks;
         Ok(out)
     }
 
