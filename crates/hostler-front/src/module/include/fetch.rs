@@ -57,7 +57,7 @@ impl Around<'_> {
             SlowNeed::Virtual { target, text_only } => self.virtual_target(&target, text_only, key).await,
             SlowNeed::File { target, text_only } => {
                 let sub = self.look_up_file(&target).await?;
-                found(self.run(sub, text_only).await?).await
+                found(self.run(sub, None, text_only).await?).await
             }
             SlowNeed::Command(command) => self.command(&command).await,
             SlowNeed::Cgi(target) => self.cgi(&target).await,
@@ -67,13 +67,19 @@ impl Around<'_> {
     }
 
     async fn virtual_target(&self, target: &[u8], text_only: bool, key: &[u8]) -> Fetched {
-        let sub = if is_replayed(self.document) {
-            checked(walk::look_up_with(self.document, self.document.target.method.clone(), target).await)?
+        let (sub, phases) = if is_replayed(self.document) {
+            walk::look_up_with(self.document, self.document.target.method.clone(), target).await
         } else {
-            self.look_up(target).await?
+            walk::look_up(self.document, target).await
         };
-        let (sub, body) = self.run(sub, text_only).await?;
-        if !is_replayed(self.document) && !crate::hook::filter::are_any(&sub) {
+        // A directory's rules may lead a sub-request elsewhere, as any other request.
+        let (sub, onward) = match phases {
+            Err(onward @ Halt::Redirect { .. }) => (sub, Some(onward)),
+            phases => (checked((sub, phases))?, None),
+        };
+        let is_led = onward.is_some();
+        let (sub, body) = self.run(sub, onward, text_only).await?;
+        if !is_led && !is_replayed(self.document) && !crate::hook::filter::are_any(&sub) {
             plain::remember(key, self.site, &sub, &body);
         }
         found((sub, body)).await
@@ -99,8 +105,13 @@ impl Around<'_> {
         Ok(sub)
     }
 
-    /// Runs the handler of a sub-request, following redirects within the server.
-    async fn run(&self, mut sub: Request, text_only: bool) -> Result<(Request, Body), String> {
+    /// Runs the handler of a sub-request, or goes `onward` in its place, following redirects within the server.
+    async fn run(
+        &self,
+        mut sub: Request,
+        onward: Option<Halt>,
+        text_only: bool,
+    ) -> Result<(Request, Body), String> {
         let kind = sub.resource.content_type.as_deref();
         if text_only && kind.is_some_and(|kind| !kind.starts_with(b"text/")) {
             return Err("it could be a program: its media type is not text (Options IncludesNOEXEC)".into());
@@ -113,7 +124,14 @@ impl Around<'_> {
         {
             self.variables.inherit(self.page, &mut sub.env);
         }
-        let outcome = Box::pin(handler::invoke(&mut sub)).await;
+        if onward.is_some() {
+            sub.main = Some(Rc::new(self.document.clone()));
+            self.variables.inherit(self.page, &mut sub.env);
+        }
+        let outcome = match onward {
+            Some(onward) => Err(onward),
+            None => Box::pin(handler::invoke(&mut sub)).await,
+        };
         let (sub, outcome) = follow::follow(sub, outcome, |_| {}).await;
         match outcome {
             Ok(body) | Err(Halt::Done(body)) => Ok((sub, body)),
