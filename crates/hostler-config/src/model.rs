@@ -2,6 +2,7 @@
 //! order, and what concerns the process as a whole.
 
 use crate::directives as d;
+use crate::directives::core::ServerName;
 use crate::{Aliases, Facts, Merge, Part, Section, Setting, Slot, Slots, Warning};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -102,6 +103,37 @@ pub struct Server {
     pub user_of: Option<u32>,
     /// What this server is for each of its users (UserDir), by their names: numbers of servers.
     pub users: Arc<BTreeMap<Box<str>, u32>>,
+    /// How it names itself.
+    pub canonical: Canonical,
+}
+
+/// How a server names itself: Apache's `server_hostname`, `port` and `server_scheme` of its `server_rec`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Canonical {
+    /// The host of ServerName; a virtual host without one has the main server's. Lower case.
+    pub host: Option<Arc<str>>,
+    /// The port of ServerName. Without a ServerName that of `<VirtualHost>`, or the main server's.
+    pub port: Option<u16>,
+    /// ServerName says `https://`: TLS ends elsewhere.
+    pub is_https: bool,
+}
+
+impl Canonical {
+    /// `name`: ServerName. `main`: the main server, where this is a virtual host at `addresses`.
+    pub(crate) fn new(name: Option<&ServerName>, addresses: &[VhostAddress], main: Option<&Self>) -> Self {
+        match name {
+            Some(name) => Self {
+                host: Some(name.host.as_str().into()),
+                port: name.port,
+                is_https: name.scheme.as_deref() == Some("https"),
+            },
+            None => Self {
+                host: main.and_then(|main| main.host.clone()),
+                port: addresses.first().and_then(|first| first.port).or(main.and_then(|main| main.port)),
+                is_https: false,
+            },
+        }
+    }
 }
 
 /// One address of `<VirtualHost ...>`.

@@ -22,7 +22,8 @@ enum {
     HOSTLER_SUEXEC = 1 << 9,
     HOSTLER_STAYS = 1 << 10,
     HOSTLER_BODY_ASKED = 1 << 11,
-    HOSTLER_ERRORS_STAY = 1 << 12
+    HOSTLER_ERRORS_STAY = 1 << 12,
+    HOSTLER_HTTPS_SCHEME = 1 << 13
 };
 
 /* A virtual host; the first is the main server. */

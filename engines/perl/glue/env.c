@@ -94,7 +94,7 @@ static void set_server(pTHX_ hp_request *r, const sink *to)
     set(aTHX_ to, "REMOTE_ADDR",
         hp_request_text(aTHX_ hp_settings.generation == 1 ? r->client_ip : r->useragent_ip, in->remote_ip));
     set_number(aTHX_ to, "REMOTE_PORT", in->remote_port);
-    set_text(aTHX_ to, "REQUEST_SCHEME", in->flags & HP_TLS ? "https" : "http");
+    set_text(aTHX_ to, "REQUEST_SCHEME", in->flags & HP_HTTPS_SCHEME ? "https" : "http");
     if (in->flags & HP_TLS)
         set_text(aTHX_ to, "HTTPS", "on");
     set(aTHX_ to, "CONTEXT_PREFIX", in->context_prefix);

@@ -36,7 +36,8 @@ enum {
     HP_KEEP_ALIVE = 1 << 6,
     HP_HTTP_2 = 1 << 7,
     HP_NO_CACHE = 1 << 8,
-    HP_ERRORS_STAY = 1 << 12
+    HP_ERRORS_STAY = 1 << 12,
+    HP_HTTPS_SCHEME = 1 << 13
 };
 
 /* hostler_perl_frames::Phase */

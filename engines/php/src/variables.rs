@@ -76,7 +76,8 @@ fn write_server(
     to.put(b"REMOTE_ADDR", head.remote_ip);
     to.put(b"DOCUMENT_ROOT", document_root.as_bytes());
     let tls = head.flags & request_flag::TLS != 0;
-    to.put(b"REQUEST_SCHEME", if tls { b"https" } else { b"http" });
+    let is_https = head.flags & request_flag::HTTPS_SCHEME != 0;
+    to.put(b"REQUEST_SCHEME", if is_https { b"https" } else { b"http" });
     if tls {
         to.put(b"HTTPS", b"on");
     }

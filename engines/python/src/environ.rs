@@ -187,7 +187,8 @@ fn connection(e: &mut Environment<'_>, head: &RequestHead<'_>) -> Outcome<()> {
     e.put("REMOTE_ADDR", head.remote_ip)?;
     decimal(e, "REMOTE_PORT", head.remote_port)?;
     let tls = head.flags & request_flag::TLS != 0;
-    e.put("REQUEST_SCHEME", if tls { b"https" } else { b"http" })?;
+    let is_https = head.flags & request_flag::HTTPS_SCHEME != 0;
+    e.put("REQUEST_SCHEME", if is_https { b"https" } else { b"http" })?;
     if tls {
         e.put("HTTPS", b"1")?;
     }

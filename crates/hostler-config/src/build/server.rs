@@ -6,7 +6,7 @@ use crate::command::{Command, Context, Inside};
 use crate::directives::jk;
 use crate::raw::RawServer;
 use crate::section::{Pattern, Section};
-use crate::{Config, ConfigError, Node, Origin, ProcessConfig, Server, Tree};
+use crate::{Canonical, Config, ConfigError, Node, Origin, ProcessConfig, Server, Tree};
 use std::sync::Arc;
 
 impl RawServer {
@@ -37,8 +37,11 @@ impl RawServer {
     fn merge(self, main: &Server) -> Server {
         let mut conf = main.conf.merge(&self.server);
         conf.core.disinherit(&self.server.core);
+        let canonical =
+            Canonical::new(conf.core.server_name.as_ref(), &self.addresses, Some(&main.canonical));
         Server {
             id: 0,
+            canonical,
             origin: self.origin,
             addresses: self.addresses,
             conf,
@@ -109,6 +112,7 @@ impl Config {
 
 fn merged(raw: RawServer, hosts: Vec<RawServer>, builder: &mut Builder) -> Vec<Arc<Server>> {
     let mut main = Server {
+        canonical: Canonical::new(raw.server.core.server_name.as_ref(), &[], None),
         conf: raw.server,
         defaults: Arc::new(raw.dir),
         directories: sorted(raw.directories).into(),

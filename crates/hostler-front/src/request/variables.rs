@@ -118,8 +118,8 @@ pub(crate) fn remote_host(request: &Request) -> String {
 }
 
 fn canonical_name(request: &Request) -> Vec<u8> {
-    match &request.server.conf.core.server_name {
-        Some(name) => name.host.clone().into_bytes(),
+    match &request.server.canonical.host {
+        Some(name) => name.as_bytes().to_vec(),
         None => request
             .client
             .hostname
@@ -133,8 +133,8 @@ pub(crate) fn virtual_host<'a>(
     server: &'a hostler_config::Server,
     peer: &crate::request::connection::Peer,
 ) -> Cow<'a, [u8]> {
-    match &server.conf.core.server_name {
-        Some(name) => Cow::Borrowed(name.host.as_bytes()),
+    match &server.canonical.host {
+        Some(name) => Cow::Borrowed(name.as_bytes()),
         None => Cow::Owned(peer.local.ip().to_string().into_bytes()),
     }
 }
@@ -143,8 +143,7 @@ pub(crate) fn virtual_host<'a>(
 pub(crate) fn server_port(request: &Request) -> u16 {
     let core = &request.resource.dir.core;
     let physical = core.use_canonical_physical_port == Some(true);
-    let named = request.server.conf.core.server_name.as_ref().and_then(|n| n.port);
-    let default = if request.client.peer.tls.is_some() { 443 } else { 80 };
+    let named = request.server.canonical.port;
     let local = request.client.peer.local.port();
     let physical = physical.then_some(local);
     let port = if core.use_canonical_name.unwrap_or_default() == CanonicalName::On {
@@ -152,7 +151,7 @@ pub(crate) fn server_port(request: &Request) -> u16 {
     } else {
         request.client.host_port.or(physical).or(named)
     };
-    port.unwrap_or(default)
+    port.unwrap_or(request.default_port())
 }
 
 /// `CONTEXT_DOCUMENT_ROOT`.
@@ -174,7 +173,7 @@ pub(crate) fn absolute_url(request: &Request, path: &[u8]) -> Vec<u8> {
     let mut url = format!("{}://", request.scheme()).into_bytes();
     url.extend_from_slice(&server_name(request));
     let port = server_port(request);
-    if port != if request.client.peer.tls.is_some() { 443 } else { 80 } {
+    if port != request.default_port() {
         url.extend_from_slice(format!(":{port}").as_bytes());
     }
     url.extend_from_slice(path);

@@ -69,6 +69,8 @@ pub mod request_flag {
     pub const BODY_ASKED: u32 = 1 << 11;
     /// It stays, as with [`STAYS`], if what comes of it is the status of an error.
     pub const ERRORS_STAY: u32 = 1 << 12;
+    /// The scheme of the server's URLs is https, with TLS here or before this server (`ServerName https://…`).
+    pub const HTTPS_SCHEME: u32 = 1 << 13;
 }
 
 /// Gives the macro that it is called with the fields of a request's head, in the order in which they travel, and their

@@ -151,7 +151,7 @@ pub(super) fn asked_forwards(request: &Request) -> Option<i64> {
 pub(super) fn via(request: &Request, via: Via, version: Version) -> Vec<u8> {
     let name = variables::virtual_host(&request.server, &request.client.peer);
     let port = variables::server_port(request);
-    let usual = if request.client.peer.tls.is_some() { 443 } else { 80 };
+    let usual = request.default_port();
     let mut out = format!("{}.{} ", version / 1000, version % 1000).into_bytes();
     out.extend_from_slice(&name);
     if port != usual {

@@ -207,7 +207,7 @@ impl Host for View<'_> {
     fn is_own(&self, host: &[u8], port: Option<u16>) -> bool {
         let request = self.request();
         let core = &request.server.conf.core;
-        let default = if request.client.peer.tls.is_some() { 443 } else { 80 };
+        let default = request.default_port();
         // Quirk(apache): a ServerName without a port is of none.
         if core.server_name.as_ref().and_then(|name| name.port) != Some(port.unwrap_or(default)) {
             return false;
