@@ -175,9 +175,7 @@ impl<R: Deref<Target = Request>> Host for RequestHost<R> {
     }
 
     fn ssl_variable(&self, name: &str) -> Answer<Option<Cow<'_, [u8]>>> {
-        let options = &self.request.resource.dir.ssl.options;
-        let tls = self.request.client.peer.tls.as_ref();
-        Answer::Ready(tls.and_then(|tls| crate::request::tls_facts::value_with(options, tls, name)))
+        Answer::Ready(crate::request::ssl_lookup::value(&self.request, name))
     }
 
     /// `PeerExtList`, which is the only one: of the client's certificate.

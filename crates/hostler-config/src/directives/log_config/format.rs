@@ -74,6 +74,13 @@ impl Format {
         self.fields().any(|item| matches!(item, Item::ResponseTrailer(_)))
     }
 
+    /// Whether a line has a variable of mod_ssl's that is about the request, and not about TLS (`%{REMOTE_ADDR}x`).
+    #[must_use]
+    pub fn asks_about_request(&self) -> bool {
+        let is_of_tls = |name: &[u8]| name.get(..4).is_some_and(|start| start.eq_ignore_ascii_case(b"SSL_"));
+        self.fields().any(|item| matches!(item, Item::Ssl(name) if !is_of_tls(name)))
+    }
+
     fn fields(&self) -> impl Iterator<Item = &Item> {
         self.pieces.iter().filter_map(|piece| match piece {
             Piece::Field(field) => Some(&field.item),

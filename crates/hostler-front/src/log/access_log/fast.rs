@@ -47,6 +47,9 @@ impl Facts {
         if logs.iter().any(|log| matches!(log.condition, Some(Condition::Expr(_)))) {
             return None;
         }
+        if logs.iter().any(|log| log.format.asks_about_request()) {
+            return None;
+        }
         // Those are for who has waited for the answer's end.
         if logs.iter().any(|log| log.format.tells_answer_trailers()) {
             return None;

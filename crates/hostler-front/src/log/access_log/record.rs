@@ -7,6 +7,7 @@ use super::{Outcome, clock};
 use crate::request::Request;
 use crate::request::connection::Peer;
 use crate::request::id;
+use crate::request::ssl_lookup;
 use crate::request::tls_facts;
 use crate::request::variables;
 use crate::values::table::Table;
@@ -111,12 +112,10 @@ fn some(text: &[u8]) -> Option<&[u8]> {
     (!text.is_empty()).then_some(text)
 }
 
-/// `%p`: the port of ServerName, or else of `<VirtualHost>`, or else the scheme's own.
+/// `%p`: the port that the server goes by, or else the scheme's own.
 pub(super) fn canonical_port(server: &Server, peer: &Peer) -> u16 {
-    let named = server.conf.core.server_name.as_ref().and_then(|name| name.port);
-    let of_address = || server.addresses.first().and_then(|address| address.port);
-    let usual = if peer.tls.is_some() { 443 } else { 80 };
-    named.or_else(of_address).unwrap_or(usual)
+    let is_https = peer.tls.is_some() || server.canonical.is_https;
+    server.canonical.port.unwrap_or(if is_https { 443 } else { 80 })
 }
 
 /// `%{name}x`
@@ -190,7 +189,7 @@ impl LogRecord for Record<'_> {
             NamedSource::ResponseTrailer => request.client.trailers.answered(name).map(Cow::Owned),
             NamedSource::Env => request.env.find(name).map(|v| Cow::Borrowed(&**v)),
             NamedSource::Note => request.notes.find(name).map(|v| Cow::Borrowed(&**v)),
-            NamedSource::Ssl => ssl(self.peer(), &request.resource.dir.ssl.options, name),
+            NamedSource::Ssl => ssl_lookup::value(request, std::str::from_utf8(name).ok()?),
         }
     }
 
