@@ -153,25 +153,35 @@ fn map_charset(request: &Request, content_type: Bytes) -> Bytes {
     out.into()
 }
 
+/// A field that says something of the server itself.
+fn is_servers(name: &[u8]) -> bool {
+    name.eq_ignore_ascii_case(b"Date") || name.eq_ignore_ascii_case(b"Server")
+}
+
+/// One of these, as far as the answer may have its own.
+fn own_field(request: &Request, name: &str, keeps: bool) -> Option<Bytes> {
+    let tables = [&request.reply.err_headers_out, &request.reply.headers_out];
+    tables.into_iter().find_map(|table| table.find(name)).filter(|_| keeps).cloned()
+}
+
 fn assemble(mut request: Box<Request>, body: Body, raw: bool) -> Reply {
     let mut headers = Table::with_capacity(request.reply.headers_out.len() + 4);
     let now = request.client.received.duration_since(std::time::UNIX_EPOCH).map_or(0, |d| d.as_secs());
-    if !request.reply.headers_out.contains("Date") {
-        headers.add("Date", Bytes::copy_from_slice(&text::http_date(now as i64)));
-    }
-    if !request.reply.marks.have(Marks::KEEPS_SERVER) || !request.reply.headers_out.contains("Server") {
-        headers
-            .add("Server", Bytes::from_static(crate::request::settings::product(&request.server).as_bytes()));
-    }
+    // Only another server's own are kept (`ap_basic_http_header`); a program does not speak for this one.
+    let keeps = raw || request.reply.marks.have(Marks::KEEPS_SERVER);
+    let (date, server) = (own_field(&request, "Date", keeps), own_field(&request, "Server", keeps));
+    headers.add("Date", date.unwrap_or_else(|| Bytes::copy_from_slice(&text::http_date(now as i64))));
+    let product = crate::request::settings::product(&request.server);
+    headers.add("Server", server.unwrap_or(Bytes::from_static(product.as_bytes())));
     // err_headers_out first: what stands in both is sent once per table, as Apache's overlay does.
     let typed = request.reply.headers_out.contains("Content-Type");
     for (name, value) in request.reply.err_headers_out.iter() {
         // There is one type, whatever `Header always` says of it.
-        if !(typed && name.eq_ignore_ascii_case(b"Content-Type")) {
+        if !(typed && name.eq_ignore_ascii_case(b"Content-Type") || is_servers(name)) {
             headers.add(name.clone(), value.clone());
         }
     }
-    for (name, value) in request.reply.headers_out.iter() {
+    for (name, value) in request.reply.headers_out.iter().filter(|(name, _)| !is_servers(name)) {
         headers.add(name.clone(), value.clone());
     }
     if !raw {

@@ -14,6 +14,7 @@ use crate::module::socket::worker::{self, Worker};
 use crate::request::Request;
 use crate::request::expr_host;
 use crate::request::flow::Halt;
+use crate::request::reply::Marks;
 use crate::request::settings;
 use crate::technique::sockets::{Address, Target};
 use hostler_cgi::Environment;
@@ -146,11 +147,14 @@ pub(crate) async fn serve(
         redirects,
         status,
     };
-    match &*worker.scheme {
-        "fcgi" => attempt::<FastCgi>(request, ask, client).await,
-        "scgi" => attempt::<Scgi>(request, ask, client).await,
-        _ => attempt::<Uwsgi>(request, ask, client).await,
-    }
+    let body = match &*worker.scheme {
+        "fcgi" => attempt::<FastCgi>(request, ask, client).await?,
+        "scgi" => attempt::<Scgi>(request, ask, client).await?,
+        _ => attempt::<Uwsgi>(request, ask, client).await?,
+    };
+    // It is a server behind a proxy.
+    request.reply.marks.set(Marks::KEEPS_SERVER);
+    Ok(body)
 }
 
 /// Apache has one status for a program that breaks off, and for one that can't be reached.
