@@ -18,14 +18,16 @@ pub(crate) use stream::Totals;
 use variants::Variants;
 
 use crate::hook::registry::{Module, Name, Output};
-use crate::io::body::{Body, Segment};
+use crate::io::body::{Body, BodyError, BodyStream, Segment};
 use crate::request::slots::{Relation, State};
 use crate::request::{FileEntry, Request};
 use crate::values::codings;
 use bytes::Bytes;
 use encoder::Recipe;
 use hostler_config::directives::filter::AlterETag;
+use std::future::poll_fn;
 use std::rc::Rc;
+use std::task::{Context, Poll};
 
 /// Bodies of known length up to this many bytes are compressed at once, so that their new length is known.
 const WHOLE: u64 = 64 << 10;
@@ -92,7 +94,46 @@ const fn output(name: &'static str) -> Output {
     Output {
         name,
         sees_bodiless: true,
-        run: |request, body, name| Box::pin(async move { apply(request, body, &name) }),
+        run: |request, body, name| {
+            Box::pin(async move {
+                let body = if is_empty_at_last(request, &body) { begun(body).await } else { body };
+                apply(request, body, &name)
+            })
+        },
+    }
+}
+
+/// Whether a body may turn out to be empty. Such a one is left alone: it would become longer.
+fn is_empty_at_last(request: &Request, body: &Body) -> bool {
+    matches!(body, Body::Stream(_))
+        && request.target.headers_in.contains("Accept-Encoding")
+        && !request.is_sub()
+}
+
+/// The body, once it has begun.
+async fn begun(body: Body) -> Body {
+    let mut rest = match body {
+        Body::Stream(rest) => rest,
+        other => return other,
+    };
+    match poll_fn(|context| rest.poll_chunk(context)).await {
+        None => Body::Empty,
+        first => Body::Stream(Box::new(Begun { first, rest })),
+    }
+}
+
+/// A body of which the first piece is here.
+struct Begun {
+    first: Option<Result<Bytes, BodyError>>,
+    rest: Box<dyn BodyStream>,
+}
+
+impl BodyStream for Begun {
+    fn poll_chunk(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Bytes, BodyError>>> {
+        match self.first.take() {
+            Some(first) => Poll::Ready(Some(first)),
+            None => self.rest.poll_chunk(context),
+        }
     }
 }
 
@@ -119,6 +160,11 @@ fn changed_tags(request: &Request, etag: &[u8]) -> Vec<Vec<u8>> {
 
 /// The filter's conditions in Apache's order; where they let it come as far as the client's wishes, `Vary` says so.
 fn is_wanted(request: &mut Request, coding: Coding, length: Option<u64>) -> bool {
+    // Quirk(apache): Brotli makes a byte of nothing, but not of a redirection's or an error's.
+    let is_left = coding == Coding::Gzip || request.reply.status >= 300;
+    if length == Some(0) && is_left && request.reply.status != 304 && !request.is_head() {
+        return false;
+    }
     if coding == Coding::Gzip {
         let only_html = request.env.find("gzip-only-text/html").is_some_and(|value| &**value == b"1");
         let is_html =
