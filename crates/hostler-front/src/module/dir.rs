@@ -130,12 +130,12 @@ async fn index(request: &mut Request) -> Continue {
     }
 }
 
-/// FallbackResource: what is neither file nor directory is served by one URL.
+/// FallbackResource: what is neither file nor directory is served by one URL. A directory comes to it by its index files,
+/// which are looked up, and are such names if they are missing; one that a handler is set for (`\.php$`) is not.
 async fn fallback(request: &mut Request) -> Continue {
     let dir = request.resource.dir.clone();
     let Some(target) = dir.dir.fallback_resource() else { return Ok(()) };
-    let missing = request.resource.found.is_nothing()
-        || (request.resource.found.is_directory() && request.target.uri.last() == Some(&b'/'));
+    let missing = request.resource.found.is_nothing();
     // One without a slash stands beside what was asked for.
     let folder = if target.starts_with('/') {
         0
@@ -149,8 +149,15 @@ async fn fallback(request: &mut Request) -> Continue {
     let mut escaped = escape_path(&target);
     push_query(request, &mut escaped);
     let (sub, phase) = look_up(request, &escaped).await;
-    if phase.is_ok() && matches!(sub.resource.found, FileEntry::File(..)) {
-        request.absorb(sub);
+    match phase {
+        Ok(()) if matches!(sub.resource.found, FileEntry::File(..)) => request.absorb(sub),
+        Err(Halt::Status(status)) if status != 404 => {
+            if let Some(location) = sub.reply.headers_out.find("Location").filter(|_| status < 400) {
+                request.reply.headers_out.set("Location", location.clone());
+            }
+            return Err(Halt::Status(status));
+        }
+        _ => {}
     }
     Ok(())
 }

@@ -68,10 +68,12 @@ pub(in crate::directives) fn pattern<'a>(
 ) -> Result<(&'a str, Option<Regex>), String> {
     let matches = cmd.directive.name.ends_with("Match");
     let mut words = args.words.iter().map(String::as_str);
-    let mut path = words.next().filter(|path| !path.is_empty()).ok_or("needs a path or pattern")?;
+    // The name of a directory's own URL is empty.
+    let is_some = |path: &&str| !path.is_empty() || cmd.directive.name.starts_with("Files");
+    let mut path = words.next().filter(is_some).ok_or("needs a path or pattern")?;
     let tilde = !matches && path == "~";
     if tilde {
-        path = words.next().filter(|path| !path.is_empty()).ok_or("needs a regular expression after ~")?;
+        path = words.next().filter(is_some).ok_or("needs a regular expression after ~")?;
     }
     if words.next().is_some() {
         return Err("takes one path; quote it if it has spaces".to_owned());
