@@ -5,6 +5,7 @@ use crate::io::body::Body;
 use crate::request::Request;
 use crate::request::id;
 use crate::request::methods;
+use crate::request::slots::{Relation, State};
 use crate::request::variables;
 use crate::values::status;
 use bytes::Bytes;
@@ -20,9 +21,22 @@ pub(crate) enum Answer {
     Redirect(Vec<u8>),
 }
 
+/// The URL of an error's document, for an error that a filter has come to: the request goes on there once it is filtered.
+pub(crate) struct Onward(pub(crate) Vec<u8>);
+
+impl State for Onward {
+    fn copy(&self) -> Box<dyn State> {
+        Box::new(Self(self.0.clone()))
+    }
+
+    fn related(&self, _: &Request, _: Relation) -> Option<Box<dyn State>> {
+        None
+    }
+}
+
 /// Whether the request goes on as one for a URL of this server if it comes to `status`.
 pub(crate) fn is_followed(request: &Request, status: u16) -> bool {
-    if status < 400 || request.is_sub() || nested_status(request).is_some() {
+    if status < 300 || request.is_sub() || nested_status(request).is_some() {
         return false;
     }
     match request.reply.custom_responses.iter().find(|(known, _)| *known == status) {
@@ -117,7 +131,7 @@ fn is_absolute(text: &[u8]) -> bool {
 
 /// The status of the first error, when this request is itself an error's document.
 fn nested_status(request: &Request) -> Option<u16> {
-    request.chain().skip(1).map(|prev| prev.reply.status).filter(|status| *status >= 400).last()
+    request.chain().skip(1).map(|prev| prev.reply.status).filter(|status| *status >= 300).last()
 }
 
 fn text(request: &Request, expr: &Expr) -> Vec<u8> {

@@ -132,6 +132,15 @@ pub(crate) async fn serve_from(
     budget::within(&thread, &budget, served).await
 }
 
+/// Answers a request of which nothing but its virtual host is looked at with an error, and that one's document.
+pub(crate) async fn serve_error(request: Box<Request>, status: u16) -> Reply {
+    serve_from(request, async |request| {
+        within_bounds(request)?;
+        Err(Halt::Status(status))
+    })
+    .await
+}
+
 /// Answers a client's request whose phases before the handler are known.
 pub(crate) async fn serve_handler(request: Box<Request>) -> Reply {
     serve_from(request, async |request| {
@@ -152,9 +161,15 @@ async fn complete(mut request: Box<Request>, mut outcome: Result<Body, Halt>) ->
         match outcome {
             Ok(body) | Err(Halt::Done(body)) => {
                 let budget = request.budget.clone();
-                let reply = Box::pin(crate::hook::reply::finish(request, body)).await;
+                let mut reply = Box::pin(crate::hook::reply::finish(request, body)).await;
                 if budget.has_failed() {
                     return refused(reply.request).await;
+                }
+                // The filter for ranges has come to an error whose document is a URL.
+                if let Some(document) = reply.request.slots.take::<error::Onward>() {
+                    request = Box::new(reply.request.redirected(Bytes::from_static(b"GET"), &document.0));
+                    outcome = Box::pin(walk::answer(&mut request)).await;
+                    continue;
                 }
                 let Some(why) = reply.fault() else { return reply };
                 request = without_fields(reply.request, &why);

@@ -1,9 +1,10 @@
 //! A client that speaks plain HTTP on a port for TLS: it is told so, where silence would leave it guessing.
 
-use crate::hook::error;
 use crate::hook::reply::Reply;
+use crate::hook::serve;
 use crate::io::body::{Body, RequestBody};
 use crate::io::sent::Delivery;
+use crate::limits::kept;
 use crate::request::Request;
 use crate::request::connection::Peer;
 use crate::request::thread::Thread;
@@ -21,6 +22,8 @@ use tokio::net::TcpStream;
 
 /// Longest head that is read to find out where the client wanted to go.
 const LONGEST: usize = 8 << 10;
+/// Longest document of the virtual host's that is sent, in bytes.
+const LONGEST_PAGE: usize = 1 << 20;
 /// How long it may take, and how long the client may take to read the answer.
 const PATIENCE: Duration = Duration::from_secs(3);
 
@@ -37,19 +40,25 @@ pub(super) async fn answer(
         return;
     }
     let peer = Peer::new(thread, local, remote, remote, None);
-    let length = buffer.len() as u64;
-    let reply = reply(Box::new(request(thread, &peer, &buffer.into()))).await;
+    let received = buffer.len() as u64;
+    let mut reply = reply(Box::new(request(thread, &peer, &buffer.into()))).await;
     let mut out = format!("HTTP/1.1 {} {}\r\n", reply.status, status::reason(reply.status)).into_bytes();
+    let body = std::mem::replace(&mut reply.body, Body::Empty);
+    let collected = tokio::time::timeout(reply.timeout, kept::collect(&reply.request, body, LONGEST_PAGE));
+    let Ok(Ok(page)) = collected.await else { return };
+    let length = page.len() as u64;
+    reply.headers.set("Content-Length", text::decimal(length).as_bytes().to_vec());
+    reply.headers.set("Connection", "close");
     for (name, value) in reply.headers.iter() {
         field(&mut out, name, value);
     }
-    let Body::Bytes(page) = &reply.body else { return };
-    field(&mut out, b"Content-Length", text::decimal(page.len() as u64).as_bytes());
-    out.extend_from_slice(b"Connection: close\r\n\r\n");
-    out.extend_from_slice(page);
-    let sent = Delivery { total: out.len() as u64, body: page.len() as u64, length: Some(page.len() as u64) };
+    out.extend_from_slice(b"\r\n");
+    if !reply.head_only {
+        out.extend_from_slice(&page);
+    }
+    let sent = Delivery { total: out.len() as u64, body: length, length: Some(length) };
     let _ = tokio::time::timeout(PATIENCE, send_and_close(&mut stream, &out)).await;
-    reply.finish(thread, sent, &Ok(()), length, false);
+    reply.finish(thread, sent, &Ok(()), received, false);
 }
 
 async fn read_head(stream: &mut TcpStream, buffer: &mut Vec<u8>) {
@@ -86,16 +95,11 @@ fn request(thread: &Rc<Thread>, peer: &Rc<crate::request::connection::Peer>, buf
     }
 }
 
-/// As any request that is answered 400: with the virtual host's ErrorDocument, if that is a text or somewhere else. A
-/// document of this server's would be sent without TLS.
+/// As any request that is answered 400: with the virtual host's ErrorDocument, to which the request has come without TLS.
 async fn reply(mut request: Box<Request>) -> Reply {
     let why = why(&request);
     request.notes.set("error-notes", why);
-    let body = match error::document(&mut request, 400) {
-        error::Answer::Page(body) => body,
-        error::Answer::Redirect(_) => error::plain(&mut request, 400),
-    };
-    crate::hook::reply::finish_error(request, body).await.without_faults()
+    serve::serve_error(request, 400).await.without_faults()
 }
 
 /// Apache's words, and the address that would have been right.

@@ -1,6 +1,7 @@
 //! Ranges (RFC 9110 §14): the last thing that is done to a body, so that they count what the client would get.
 
 use crate::hook::conditional::{self, Validators};
+use crate::hook::error;
 use crate::io::body::{Body, Segment};
 use crate::request::Request;
 use crate::request::reply::Marks;
@@ -35,9 +36,12 @@ pub(crate) fn apply(request: &mut Request, body: Body) -> Body {
         Ranges::Whole => body,
         Ranges::Unsatisfiable => {
             request.reply.headers_out.set("Content-Range", format!("bytes */{length}"));
-            match crate::hook::error::document(request, 416) {
-                crate::hook::error::Answer::Page(page) => page,
-                crate::hook::error::Answer::Redirect(_) => Body::Empty,
+            match error::document(request, 416) {
+                error::Answer::Page(page) => page,
+                error::Answer::Redirect(target) => {
+                    request.slots.put(error::Onward(target));
+                    Body::Empty
+                }
             }
         }
         Ranges::Some(ranges) => {
