@@ -15,9 +15,16 @@ pub(crate) fn value<'a>(request: &'a Request, name: &str) -> Option<Cow<'a, [u8]
         let tls = request.client.peer.tls.as_ref()?;
         return tls_facts::value_with(&request.resource.dir.ssl.options, tls, name);
     }
-    if !is_loaded(request) {
-        return None;
-    }
+    let value = if is_loaded(request) { of_request(request, name, prefixed) } else { None };
+    value.filter(|value| !value.is_empty())
+}
+
+/// A variable that is not about TLS. `prefixed`: what follows a prefix of the name.
+fn of_request<'a, 'n>(
+    request: &'a Request,
+    name: &'n str,
+    prefixed: impl Fn(&str) -> Option<&'n str>,
+) -> Option<Cow<'a, [u8]>> {
     if let Some(name) = prefixed("ENV:") {
         return request
             .notes
