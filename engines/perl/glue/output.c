@@ -82,6 +82,14 @@ static void look_for_own_head(pTHX_ hp_request *r, const char *bytes, STRLEN len
         r->assbackwards = 1;
 }
 
+hp_fields hp_request_fields_out(pTHX_ hp_request *r, int kept)
+{
+    hp_table *table = kept ? r->err_headers_out : r->headers_out;
+    if (table)
+        return hp_table_fields(aTHX_ table);
+    return kept ? r->in->err_headers_out : r->in->headers_out;
+}
+
 void hp_request_send_head(pTHX_ hp_request *r)
 {
     hp_reply_head head;
@@ -102,8 +110,8 @@ void hp_request_send_head(pTHX_ hp_request *r)
     head.languages = room;
     head.language_count = languages(aTHX_ r, room, 32);
     head.mtime = (uint64_t)r->mtime;
-    head.headers_out = r->headers_out ? hp_table_fields(aTHX_ r->headers_out) : r->in->headers_out;
-    head.err_headers_out = r->err_headers_out ? hp_table_fields(aTHX_ r->err_headers_out) : r->in->err_headers_out;
+    head.headers_out = hp_request_fields_out(aTHX_ r, 0);
+    head.err_headers_out = hp_request_fields_out(aTHX_ r, 1);
     hp_out_head(&head);
 }
 

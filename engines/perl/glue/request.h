@@ -130,6 +130,8 @@ void hp_request_write(pTHX_ hp_request *r, const char *bytes, STRLEN length);
 void hp_request_flush(pTHX_ hp_request *r);
 /* Sends the head if that has not been done. */
 void hp_request_send_head(pTHX_ hp_request *r);
+/* The fields of headers_out, or of err_headers_out (kept), as they stand. */
+hp_fields hp_request_fields_out(pTHX_ hp_request *r, int kept);
 /* Whether what it answers goes through filters in Perl. */
 int hp_request_has_filters(pTHX_ const hp_request *r);
 /* Lets the filters of what it answers begin, if there are any. */

@@ -257,11 +257,16 @@ static void send_head(pTHX_ hp_request *r, int status, AV *list, IV known) {
     hp_reply_head head;
     hp_field few[32], *fields = few;
     SSize_t count = (av_len(list) + 1) / 2, i;
-    size_t kept = 0;
+    bool is_success = status >= 200 && status < 300;
+    /* The application's fields are added to what the phases before have set, as Plack::Handler::Apache2 does it. */
+    hp_fields set = hp_request_fields_out(aTHX_ r, !is_success);
+    size_t kept = set.count, room = set.count + (size_t)count;
     Zero(&head, 1, hp_reply_head);
-    if (count > 32) {
-        fields = (hp_field *)SvPVX(sv_2mortal(newSV(count * sizeof(hp_field))));
+    if (room > 32) {
+        fields = (hp_field *)SvPVX(sv_2mortal(newSV(room * sizeof(hp_field))));
     }
+    if (set.count)
+        Copy(set.list, fields, set.count, hp_field);
     for (i = 0; i < count; i++) {
         SV **name = av_fetch(list, 2 * i, 0), **value = av_fetch(list, 2 * i + 1, 0);
         hp_field *field = &fields[kept];
@@ -282,7 +287,8 @@ static void send_head(pTHX_ hp_request *r, int status, AV *list, IV known) {
         head.length = (uint64_t)known;
     }
     head.status = (uint16_t)status;
-    if (status >= 200 && status < 300) {
+    head.headers_out = head.err_headers_out = hp_request_fields_out(aTHX_ r, is_success);
+    if (is_success) {
         head.headers_out.list = fields;
         head.headers_out.count = kept;
     } else {
