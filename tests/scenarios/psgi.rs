@@ -292,3 +292,25 @@ fn what_the_document_root_has_is_nothing_to_an_application() {
         assert_eq!((server.get(path).status, &*server.get(path).text()), (200, path));
     }
 }
+
+/// What rules and a refusal put into the answer is there beside the application's own fields, for the first request and for
+/// those that take the fast path; `Server` is the server's.
+#[test]
+fn fields_that_are_set_before_an_application_stay() {
+    let code = "sub { my $status = shift->{QUERY_STRING} || 200;\n\
+        [$status, ['Content-Type', 'text/plain', 'Set-Cookie', 'own=1', 'Server', 'own'], [\"app\\n\"]] }";
+    let config = "RewriteEngine On\nRewriteRule ^/go$ /app [CO=seen:1:localhost,PT]\n\
+        <Location /app>\nSetHandler psgi\nPSGIApp \"@ROOT@/app.psgi\"\nRequire all granted\n</Location>\n\
+        <Location /members>\nAuthType Basic\nAuthName members\nAuthUserFile /dev/null\nRequire valid-user\n\
+        ErrorDocument 401 /app\n</Location>";
+    let server = application(code).config(config).start();
+    for target in ["/go", "/go", "/go?404"] {
+        let response = server.get(target);
+        let cookies: Vec<_> =
+            response.fields.iter().filter(|(name, _)| name.eq_ignore_ascii_case("Set-Cookie")).collect();
+        assert_eq!(cookies.len(), 2, "{target}: {cookies:?}");
+        assert_ne!(response.field("Server"), Some("own"));
+    }
+    let refused = server.get("/members");
+    assert_eq!(refused.field("WWW-Authenticate"), Some("Basic realm=\"members\""));
+}
