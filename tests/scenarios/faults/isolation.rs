@@ -85,7 +85,7 @@ fn a_program_has_its_user_s_identity_and_nothing_more() {
     };
     let four = vec![ANNA.to_string(); 4].join("\t");
     assert_eq!((line("Uid"), line("Gid")), (four.clone(), four));
-    assert_eq!(line("Groups"), "");
+    assert_eq!(line("Groups"), ANNA.to_string(), "its own group, as initgroups(3) sets it");
     for set in ["CapInh", "CapPrm", "CapEff", "CapAmb"] {
         assert_eq!(line(set).trim_matches('0'), "", "{set}");
     }

@@ -153,7 +153,7 @@ fn default_identity(config: &Config) -> Result<Identity, String> {
     Ok(of_site(uid, gid))
 }
 
-/// A site's, with the groups that its user is a member of, as Apache, mpm-itk and suexec give them.
+/// A site's, with its group and those that its user is a member of, as Apache, mpm-itk and suexec give them.
 fn of_site(uid: u32, gid: u32) -> Identity {
     Identity { uid, gid, groups: users::supplementary(uid, gid) }
 }
@@ -294,6 +294,12 @@ mod tests {
     fn one_user_with_two_groups_is_two_sites_with_two_names() {
         let roles = roles(&config(&[("#60101", "#1"), ("#60101", "#2")]), &ROOT).ok().unwrap();
         assert_eq!([&roles.sites[1].name, &roles.sites[2].name], ["#60101:#1", "#60101:#2"]);
+    }
+
+    #[test]
+    fn a_site_s_groups_begin_with_its_own() {
+        let roles = roles(&config(&[("#60101", "#60102")]), &ROOT).ok().unwrap();
+        assert_eq!(roles.sites[1].identity.as_ref().unwrap().groups, [60_102]);
     }
 
     #[test]

@@ -39,14 +39,15 @@ pub(crate) fn gid(word: &str) -> Result<u32, String> {
     usable(gid, "group", word)
 }
 
-/// The groups that a user, with `gid` as its group, is a member of beside that; never root's. None for a number that no user
-/// has.
+/// The supplementary groups of a process of this user, with `gid` as its group: that one first, as initgroups(3) sets them
+/// and programs expect to find it in getgroups(2), then those that the user is a member of; never root's. Only the first
+/// one for a number that no user has.
 pub(crate) fn supplementary(uid: u32, gid: u32) -> Vec<u32> {
     let user = user_by_id(uid).ok().flatten();
-    let mut groups = user.map(|user| groups_of(&user.name, gid)).unwrap_or_default();
-    groups.retain(|group| *group != 0);
-    groups.sort_unstable();
-    groups
+    let mut others = user.map(|user| groups_of(&user.name, gid)).unwrap_or_default();
+    others.retain(|group| *group != 0 && *group != gid);
+    others.sort_unstable();
+    [vec![gid], others].concat()
 }
 
 fn usable(id: u32, kind: &str, word: &str) -> Result<u32, String> {
