@@ -15,7 +15,11 @@ const GET: &str = "GET /cgi-bin/stays HTTP/1.1\r\nHost: a.test\r\nConnection: cl
 
 /// A server whose A may have four programs, and ten requests that wait.
 fn site() -> Site {
-    tenants("HostlerSitePrograms 4\nHostlerQueueLength 10\n")
+    site_with("HostlerSitePrograms 4\nHostlerQueueLength 10\n")
+}
+
+fn site_with(bounds: &str) -> Site {
+    tenants(bounds)
         .a_script("cgi-bin/stays", STAYS)
         .a_script("cgi-bin/reads", READS)
         .script("b/cgi-bin/b", "#!/bin/sh\nprintf 'Content-Type: text/plain\\n\\nB runs'\n")
@@ -89,6 +93,24 @@ fn a_body_that_trickles_in_keeps_no_program_busy() {
         assert_eq!(first.response().text(), "ten bytes.ten again.");
         assert_eq!(begun(&server, "read."), 1);
     });
+}
+
+#[test]
+fn no_tenant_holds_the_last_places_whatever_is_configured() {
+    needs_root!();
+    for most in [1, 4] {
+        let server = site_with("HostlerSitePrograms max\nHostlerQueueLength 20\n")
+            .config(&format!("MaxRequestWorkers {most}\n"))
+            .start();
+        Attack::new("all places for programs", 16).run(&server, || {
+            let _all: Vec<Connection> = (0..12).map(|_| asked(&server, GET)).collect();
+            await_that("as many run as may", || begun(&server, "run.") == (most - 1).max(1));
+            for _ in 0..10 {
+                b_runs(&server);
+            }
+            std::fs::write(server.site().path("a/htdocs/go"), "").expect("a file");
+        });
+    }
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Programs that are started for one request each (CGI): how many run at once, for each site and in all. Who would be
 //! one too many waits, first come, first served within a site; among sites, the one that has the fewest goes first, so
-//! that one site's queue does not stand before another's.
+//! that one site's queue does not stand before another's. The last places are for sites that have no program: whatever
+//! some sites run, another one's first program does not wait for theirs.
 //!
 //! The front's threads share it; nobody but requests for such programs comes here. It is no
 //! [`Supervisor`](super::Supervisor) of a pool: no worker is there before its request, none is idle after it, and what
@@ -24,6 +25,9 @@ pub struct Bounds {
     pub queue_timeout: Duration,
 }
 
+/// Most places that are kept for sites without a program.
+const MOST_RESERVED: usize = 16;
+
 /// How many programs of a site run, and how many requests wait to run one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Figures {
@@ -36,8 +40,10 @@ pub struct Figures {
 /// All programs of a front.
 #[derive(Debug)]
 pub struct Programs {
-    /// `MaxRequestWorkers`.
+    /// `MaxRequestWorkers`; where there are several sites, no less than two.
     most: usize,
+    /// How many of them go only to a site that has none.
+    reserved: usize,
     state: Mutex<State>,
 }
 
@@ -76,8 +82,18 @@ impl Programs {
     /// `most`: in all; `sites`: how many sites there are.
     #[must_use]
     pub fn new(most: usize, sites: usize) -> Arc<Self> {
+        let (most, reserved) = match sites {
+            0 | 1 => (most.max(1), 0),
+            _ => (most.max(2), (most / 8).clamp(1, MOST_RESERVED)),
+        };
         let sites = (0..sites).map(|_| Site::default()).collect();
-        Arc::new(Self { most: most.max(1), state: Mutex::new(State { sites, ..State::default() }) })
+        Arc::new(Self { most, reserved, state: Mutex::new(State { sites, ..State::default() }) })
+    }
+
+    /// Whether a site that has so many programs may have another, when so many run in all.
+    fn has_room(&self, of_site: usize, in_all: usize) -> bool {
+        let reserved = if of_site == 0 { 0 } else { self.reserved };
+        in_all + reserved < self.most
     }
 
     /// Waits until one more program of the site may run. Must be called within a tokio runtime with time.
@@ -113,7 +129,7 @@ impl Programs {
 
     fn ask(self: &Arc<Self>, site: usize, bounds: Bounds) -> Result<Asked, Error> {
         let mut state = self.state();
-        let has_room = state.running < self.most;
+        let has_room = self.has_room(state.sites[site].running, state.running);
         let at = &mut state.sites[site];
         if has_room && at.running < bounds.most && at.queue.is_empty() {
             at.running += 1;
@@ -151,7 +167,7 @@ impl Programs {
 
     /// Lets those go on for whom there is room.
     fn grant<'a>(self: &'a Arc<Self>, mut state: MutexGuard<'a, State>) {
-        while let Some((site, waiter)) = state.next(self.most) {
+        while let Some((site, waiter)) = state.next(|of_site, in_all| self.has_room(of_site, in_all)) {
             // Told without the lock, and one who has gone meanwhile gives the permit back.
             drop(state);
             let unwanted = waiter.tell.send(Permit { programs: Some(self.clone()), site }).err();
@@ -171,11 +187,11 @@ impl Programs {
 
 impl State {
     /// Who is next, if there is room; counted as running.
-    fn next(&mut self, most: usize) -> Option<(usize, Waiter)> {
-        if self.running >= most {
-            return None;
-        }
-        let may_go = |site: &Site| site.queue.first_key_value().is_some_and(|(_, w)| site.running < w.most);
+    fn next(&mut self, has_room: impl Fn(usize, usize) -> bool) -> Option<(usize, Waiter)> {
+        let may_go = |site: &Site| {
+            let first = site.queue.first_key_value();
+            has_room(site.running, self.running) && first.is_some_and(|(_, w)| site.running < w.most)
+        };
         let candidates = self.waiting.iter().map(|index| (*index, &self.sites[*index]));
         let (index, _) = candidates.filter(|(_, site)| may_go(site)).min_by_key(|(_, site)| {
             (site.running, site.queue.first_key_value().map(|(number, _)| *number))
@@ -263,7 +279,7 @@ mod tests {
 
     #[tokio::test]
     async fn the_site_that_has_the_fewest_goes_first() {
-        let programs = Programs::new(3, 2);
+        let programs = Programs::new(4, 2);
         let (one, _two, _three) = (now(&programs, 0), now(&programs, 0), now(&programs, 1));
         let all = Bounds { most: 9, ..BOUNDS };
         let mut greedy = pin!(programs.enter(0, all));
@@ -276,6 +292,26 @@ mod tests {
         assert!(poll(greedier.as_mut()).is_pending() && poll(modest.as_mut()).is_pending());
         drop(again);
         let Poll::Ready(Ok(_five)) = poll(modest.as_mut()) else { panic!("the other one has more") };
+    }
+
+    #[tokio::test]
+    async fn no_site_has_the_last_places_at_any_setting() {
+        let all = Bounds { most: usize::MAX, queue_length: 0, ..BOUNDS };
+        for most in [1, 2, 3, 8, 16, 17, 64, 256] {
+            let programs = Programs::new(most, 3);
+            let mut greedy = Vec::new();
+            while let Ok(permit) = programs.enter(0, all).await {
+                greedy.push(permit);
+            }
+            assert!(!greedy.is_empty() && greedy.len() < most.max(2), "{most}: {}", greedy.len());
+            let first = programs.enter(1, all).await;
+            assert!(first.is_ok(), "{most}: another site waits");
+            assert!(
+                programs.enter(1, all).await.is_err(),
+                "{most}: it has a program, and no other place is left"
+            );
+        }
+        assert_eq!(Programs::new(5, 1).reserved, 0, "a single site has all");
     }
 
     #[tokio::test]
@@ -296,8 +332,8 @@ mod tests {
 
     #[tokio::test]
     async fn who_waits_for_too_long_is_told_so_and_leaves_nothing_behind() {
-        let programs = Programs::new(1, 2);
-        let running = now(&programs, 1);
+        let programs = Programs::new(2, 3);
+        let running = (now(&programs, 1), now(&programs, 2));
         let late = programs.enter(0, Bounds { queue_timeout: Duration::ZERO, ..BOUNDS }).await.unwrap_err();
         assert_eq!((late.kind, late.retry_after.is_some()), (Kind::QueueTimeout, true));
         assert!(late.to_string().contains("MaxRequestWorkers"), "{late}");

@@ -73,7 +73,8 @@ pub(super) const PROGRAMS: Directive = Directive::new(
     "number|max",
     "Programs that are started for one request each (CGI, SSI exec) and may run at once for the site's user; further \
      requests wait in a queue (default: a quarter of MaxRequestWorkers, at least 16; all of them where there is one \
-     site)",
+     site). Where there are several, the last eighth of MaxRequestWorkers (1 to 16 places) goes only to sites that \
+     run no program, whatever is configured here",
     |cmd, args| {
         cmd.server.core.site_bounds.programs = Some(bound(args.first(), |word| number(word, 1..=1_000_000))?);
         Ok(())
