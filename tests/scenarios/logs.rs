@@ -186,6 +186,68 @@ fn a_log_program_that_reads_nothing_is_told_once() {
     assert_eq!(server.error_log().matches("can't write").count(), 1, "once, not for every request");
 }
 
+/// A small file system at this place, for as long as the value lives.
+struct Small(std::path::PathBuf);
+
+impl Small {
+    fn mount(place: std::path::PathBuf) -> Option<Self> {
+        let mount = |args: &[&str]| Command::new("mount").args(args).arg(&place).status();
+        let mounted = mount(&["-t", "tmpfs", "-o", "size=64k,mode=755", "none"]);
+        mounted.is_ok_and(|status| status.success()).then_some(Self(place))
+    }
+}
+
+impl Drop for Small {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg("-l").arg(&self.0).status();
+    }
+}
+
+#[test]
+fn lines_that_a_full_disk_could_not_take_are_counted_in_the_log() {
+    hostler_tests::needs_root!();
+    let long = "x".repeat(1000);
+    let site = Site::new().dir("small").file("htdocs/a", "a");
+    let Some(_small) = Small::mount(site.path("small")) else {
+        hostler_tests::untested("no file system can be mounted here");
+        return;
+    };
+    let config = format!(
+        "CustomLog small/access.log \"%U {long}\"\nErrorLog small/error.log\nLogLevel info\n\
+         <Location /denied>\nRequire all denied\n</Location>"
+    );
+    let server = site.config(&config).start();
+    let filler = server.site().path("small/filler");
+    let read = |name: &str| fs::read_to_string(server.site().path(name)).unwrap_or_default();
+    // To its last byte: what is written after it finds no room.
+    let _ = fs::write(&filler, vec![b'x'; 1 << 20]);
+    let (lines, errors) = (20, 3);
+    let before = read("small/access.log").lines().count();
+    for _ in 0..lines {
+        assert_eq!(server.get("/a").text(), "a");
+    }
+    for _ in 0..errors {
+        assert_eq!(server.get("/denied").status, 403);
+    }
+    fs::remove_file(&filler).expect("it is there");
+    await_that("the error log's own losses are counted", || {
+        read("small/error.log").contains("error.log were lost: ")
+    });
+    // An access log has to take a line first.
+    assert_eq!(server.get("/a").text(), "a");
+    await_that("those of the access log, too", || read("small/error.log").contains("access.log were lost: "));
+    let log = read("small/error.log");
+    let count = |name: &str| {
+        let told = log.lines().filter_map(|line| line.split_once(name)?.1.split_once(" (")).map(|(n, _)| n);
+        told.filter_map(|n| n.parse::<usize>().ok()).sum::<usize>()
+    };
+    await_that("the line is written", || read("small/access.log").lines().count() > before);
+    let written = read("small/access.log").lines().filter(|line| line.ends_with(&long)).count();
+    let lost = count("access.log were lost: ");
+    assert_eq!(written + lost, before + lines + errors + 1, "{log}");
+    assert!(count("error.log were lost: ") >= errors, "{log}");
+}
+
 #[test]
 fn a_log_program_that_dies_is_started_again() {
     let program =

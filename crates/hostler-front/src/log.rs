@@ -8,11 +8,13 @@ mod destination;
 mod escape;
 mod format;
 mod logs;
+mod lost;
 mod quota;
 
 pub(crate) use destination::Destination;
 
 pub(crate) use logs::{AccessLog, Logs};
+pub(crate) use lost::tell_lost;
 pub(crate) use quota::{Quota, tell_left_out};
 
 use crate::request::thread::Thread;

@@ -3,7 +3,7 @@
 use rustix::fs::FileType;
 use rustix::io::Errno;
 use std::os::fd::{AsFd, OwnedFd};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
 
 /// Longest write that a pipe takes whole (`PIPE_BUF`, pipe(7)).
 const PIPE_WRITE: usize = 4096;
@@ -20,6 +20,10 @@ pub(crate) struct Destination {
     torn: AtomicBool,
     /// It has been said that writing fails.
     failing: AtomicBool,
+    /// Lines that could not be written and have not been reported.
+    lost: AtomicU64,
+    /// Why the last of them could not.
+    errno: AtomicI32,
 }
 
 impl Destination {
@@ -27,7 +31,14 @@ impl Destination {
         let pipe = rustix::fs::fstat(&descriptor)
             .is_ok_and(|s| FileType::from_raw_mode(s.st_mode) == FileType::Fifo);
         let longest = if pipe { PIPE_WRITE } else { FILE_WRITE };
-        Self { descriptor, longest, torn: AtomicBool::new(false), failing: AtomicBool::new(false) }
+        Self {
+            descriptor,
+            longest,
+            torn: AtomicBool::new(false),
+            failing: AtomicBool::new(false),
+            lost: AtomicU64::new(0),
+            errno: AtomicI32::new(0),
+        }
     }
 
     pub(crate) fn descriptor(&self) -> &OwnedFd {
@@ -35,13 +46,14 @@ impl Destination {
     }
 
     /// Appends whole lines, in as few writes as keep lines whole among those of other threads and generations.
-    /// Returns the error of the first failure in a row; what could not be written is lost.
+    /// Returns the error of the first failure in a row; what could not be written is lost, and counted.
     pub(crate) fn append(&self, lines: &[u8]) -> Option<Errno> {
         let mut rest = lines;
         while !rest.is_empty() {
             let (piece, after) = rest.split_at(whole_lines(rest, self.longest));
             rest = after;
-            if let Err(errno) = self.write_all(piece) {
+            if let Err((written, errno)) = self.write_all(piece) {
+                self.lose(&[&piece[written..], rest], errno);
                 return (!self.failing.swap(true, Ordering::Relaxed)).then_some(errno);
             }
         }
@@ -49,7 +61,34 @@ impl Destination {
         None
     }
 
-    fn write_all(&self, piece: &[u8]) -> Result<(), Errno> {
+    fn lose(&self, pieces: &[&[u8]], errno: Errno) {
+        let lines = pieces.iter().map(|piece| memchr::memchr_iter(b'\n', piece).count() as u64).sum();
+        self.errno.store(errno.raw_os_error(), Ordering::Relaxed);
+        self.lost.fetch_add(lines, Ordering::Relaxed);
+    }
+
+    /// Lines that were lost and have not been reported.
+    pub(crate) fn lost(&self) -> u64 {
+        self.lost.load(Ordering::Relaxed)
+    }
+
+    /// Whether the last write failed.
+    pub(crate) fn is_failing(&self) -> bool {
+        self.failing.load(Ordering::Relaxed)
+    }
+
+    /// Takes their number, to be reported, and why the last one could not be written.
+    pub(crate) fn take_lost(&self) -> (u64, Errno) {
+        (self.lost.swap(0, Ordering::Relaxed), Errno::from_raw_os_error(self.errno.load(Ordering::Relaxed)))
+    }
+
+    /// So many were not reported, and will be.
+    pub(crate) fn not_told(&self, count: u64) {
+        self.lost.fetch_add(count, Ordering::Relaxed);
+    }
+
+    /// Returns how much was written before it failed.
+    fn write_all(&self, piece: &[u8]) -> Result<(), (usize, Errno)> {
         if self.torn.load(Ordering::Relaxed) && self.write_some(b"\n") == Ok(1) {
             self.torn.store(false, Ordering::Relaxed);
         }
@@ -59,7 +98,7 @@ impl Destination {
                 Ok(n) if n > 0 => at += n,
                 failed => {
                     self.torn.store(at > 0, Ordering::Relaxed);
-                    return Err(failed.err().unwrap_or(Errno::IO));
+                    return Err((at, failed.err().unwrap_or(Errno::IO)));
                 }
             }
         }
@@ -113,6 +152,27 @@ mod tests {
         let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
         let log = Destination::new(full.into());
         assert_eq!(log.append(b"a line\n"), Some(Errno::NOSPC));
-        assert_eq!(log.append(b"a line\n"), None);
+        assert_eq!(log.append(b"a line\nanother\n"), None);
+        assert_eq!((log.lost(), log.is_failing()), (3, true));
+        assert_eq!(log.take_lost(), (3, Errno::NOSPC));
+        assert_eq!(log.lost(), 0);
+    }
+
+    #[test]
+    fn what_a_full_log_could_not_take_is_counted() {
+        let (mut reader, writer) = std::io::pipe().unwrap();
+        rustix::io::ioctl_fionbio(&writer, true).unwrap();
+        let log = Destination::new(writer.into());
+        let line = format!("{}\n", "x".repeat(99));
+        let mut sent = 0;
+        while log.append(line.repeat(10).as_bytes()).is_none() {
+            sent += 10;
+        }
+        assert_eq!(log.lost(), 10, "after {sent} lines");
+        let mut some = vec![0; 8192];
+        reader.read_exact(&mut some).unwrap();
+        assert_eq!(log.append(line.as_bytes()), None);
+        assert!(!log.is_failing());
+        assert_eq!(log.take_lost(), (10, Errno::AGAIN));
     }
 }

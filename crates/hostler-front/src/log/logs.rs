@@ -92,6 +92,12 @@ impl Logs {
         Some(self.servers.get(server.id as usize)?.error_log)
     }
 
+    /// A virtual host whose error log this is.
+    pub(super) fn server_of_error_log<'a>(&self, config: &'a Config, index: usize) -> Option<&'a Server> {
+        let at = self.servers.iter().position(|of| of.error_log == index)?;
+        config.servers.get(at).map(|server| &**server)
+    }
+
     /// The same of the ForensicLog, where there is one.
     pub(super) fn forensic_log(&self, server: &Server) -> Option<usize> {
         self.servers.get(server.id as usize)?.forensic_log
