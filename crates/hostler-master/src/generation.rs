@@ -42,6 +42,8 @@ pub(crate) struct Front {
     pub(crate) ready_by: Option<Instant>,
     /// Its end of the control socket is closed: it is about to end, or should be.
     pub(crate) closed: bool,
+    /// It has closed its listening sockets.
+    pub(crate) released: bool,
     /// Whether it goes on.
     pub(crate) life: Life,
 }
@@ -113,8 +115,7 @@ impl Generation {
         channel.queue(FromMaster::Go, Vec::new());
     }
 
-    /// Has its front finish what is open, at most as long as the plan says. The sockets are left to newer
-    /// generations.
+    /// Has its front close its listening sockets and finish what is open, at most as long as the plan says.
     pub(crate) fn drain(&mut self, now: Instant) {
         let allowed = now + Duration::from_secs(u64::from(self.plan.drain_timeout_secs));
         let last = self.front.as_ref().and_then(|front| watchdog::last_requests(&front.life, now));
@@ -125,6 +126,12 @@ impl Generation {
         if let Some(front) = &mut self.front {
             front.channel.queue(FromMaster::Drain, Vec::new());
         }
+    }
+
+    /// Whether its front may still accept connections, or keeps an address bound.
+    pub(crate) fn still_listens(&self) -> bool {
+        let listens = self.front.as_ref().is_some_and(|front| !front.released && !front.closed);
+        matches!(self.phase, Phase::Draining { .. }) && listens
     }
 
     /// Whether this process is its front.

@@ -12,6 +12,8 @@ mod control;
 mod door;
 mod generation;
 mod groups;
+mod handover;
+mod homes;
 mod listen;
 mod master;
 mod options;

@@ -5,12 +5,14 @@ use hostler_sys::poll::{self, Ready, Watch};
 use hostler_sys::process::Signal;
 use hostler_sys::signal::Signals;
 use hostler_sys::{harden, limits};
-use std::io::{ErrorKind, IsTerminal};
+use std::io::ErrorKind;
 use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
 use crate::generation::{Generation, Phase};
 use crate::groups::Groups;
+use crate::handover::Handover;
+use crate::homes::Homes;
 use crate::options::Options;
 use crate::pid_file::PidFile;
 use crate::plan::Planning;
@@ -48,6 +50,8 @@ pub(crate) struct Master {
     pub(crate) planning: Option<Planning>,
     /// A reload was asked for while another was under way.
     pub(crate) reload_wanted: bool,
+    /// A generation that serves, and that older ones make room for.
+    pub(crate) handover: Option<Handover>,
     /// Number of the next generation.
     pub(crate) next_number: u64,
     /// The PidFile that we wrote.
@@ -56,6 +60,8 @@ pub(crate) struct Master {
     pub(crate) status_socket: Option<StatusSocket>,
     /// The control groups of sites with limits.
     pub(crate) groups: Groups,
+    /// The directories of sites.
+    pub(crate) homes: Homes,
     /// A generation has served.
     pub(crate) has_served: bool,
     /// When the server was started.
@@ -89,19 +95,22 @@ impl Master {
         harden::settle(c"hostler-master").map_err(say("can't protect this process"))?;
         let signals = Signals::block(&SIGNALS).map_err(say("can't take signals"))?;
         let descriptors = limits::raise_descriptors().map_err(say("can't raise the limit of open files"))?;
+        let root = hostler_sys::process::is_root();
         let programs = Programs::open(&options.planner, options.libexec.as_deref())?;
         Ok(Self {
             nursery: Nursery::new(programs, options.planner_args, descriptors)?,
-            root: hostler_sys::process::is_root(),
+            root,
             generations: Vec::new(),
             sites: Vec::new(),
             sites_started: 0,
             planning: None,
             reload_wanted: false,
+            handover: None,
             next_number: 1,
             pid_file: None,
             status_socket: None,
             groups: Groups::new(),
+            homes: Homes::new(root),
             has_served: false,
             started: Instant::now(),
             ending: None,
@@ -132,6 +141,7 @@ impl Master {
             socket.remove();
         }
         self.groups.remove();
+        self.homes.remove();
         status
     }
 
@@ -191,16 +201,24 @@ impl Master {
             Ending::Now { kill_at, .. } => Some((*kill_at).max(now + Duration::from_millis(100))),
             Ending::Gracefully => None,
         });
-        planning.chain(generations).chain(silences).chain(self.next_sign).chain(sites).chain(ending).min()
+        let handover = self.handover.iter().map(|handover| handover.until);
+        planning
+            .chain(handover)
+            .chain(generations)
+            .chain(silences)
+            .chain(self.next_sign)
+            .chain(sites)
+            .chain(ending)
+            .min()
     }
 
     fn handle_signals(&mut self, now: Instant) {
-        while let Ok(Some(signal)) = self.signals.next() {
+        while let Ok(Some((signal, by_a_process))) = self.signals.next_with_origin() {
             match signal {
                 Signal::TERM | Signal::INT | Signal::QUIT => self.stop(now),
                 Signal::HUP | Signal::USR1 => self.begin_reload(now),
-                // A terminal says so when its size changes; there it means nothing.
-                Signal::WINCH if !std::io::stdin().is_terminal() => self.stop_gracefully(now),
+                // A terminal says so, too, when its size changes.
+                Signal::WINCH if by_a_process => self.stop_gracefully(now),
                 Signal::CHILD => self.reap_all(now),
                 _ => {}
             }
@@ -223,6 +241,7 @@ impl Master {
         self.give_sign(now);
         self.kill_late_sites(now);
         self.respawn_fronts(now);
+        self.announce(now);
         if self.reload_wanted {
             self.begin_reload(now);
         }

@@ -20,7 +20,8 @@ const LAST_MOMENT: Duration = Duration::from_secs(1);
 impl Master {
     /// Starts the planner, unless a new generation is on its way already: then once more after that one.
     pub(crate) fn begin_reload(&mut self, now: Instant) {
-        let busy = self.planning.is_some() || self.generations.iter().any(|g| g.phase == Phase::Starting);
+        let is_starting = self.generations.iter().any(|g| g.phase == Phase::Starting);
+        let busy = self.planning.is_some() || self.handover.is_some() || is_starting;
         self.reload_wanted = busy;
         if busy || self.ending.is_some() {
             return;
@@ -125,6 +126,7 @@ impl Master {
                     }
                 }
                 FrontMessage::Message(FromFront::EndSite(process)) => self.end_site(number, process),
+                FrontMessage::Message(FromFront::Released) => self.front_released(number),
                 FrontMessage::Message(FromFront::Alive) => self.front_lives(number, now),
                 FrontMessage::Message(FromFront::Stuck(thread)) => {
                     if !self.front_stuck(number, thread, now) {
@@ -161,19 +163,14 @@ impl Master {
         generation.phase = Phase::Serving;
         let path = generation.plan.pid_file.clone().map(PathBuf::from);
         report::info(&format_args!("generation {number} serves"));
-        self.manager.ready(&format!("generation {number} serves"));
         if !self.has_served {
             generation.plan.told.iter().for_each(|line| report::plainly(line));
         }
         self.has_served = true;
-        for older in self.generations.iter_mut().filter(|g| g.number < number && g.phase == Phase::Serving) {
-            older.drain(now);
-        }
-        self.write_pid_file(number, path);
-        self.offer_status(number, now);
+        self.take_over(number, path, now);
     }
 
-    fn write_pid_file(&mut self, number: u64, path: Option<PathBuf>) {
+    pub(crate) fn write_pid_file(&mut self, number: u64, path: Option<PathBuf>) {
         let old = self.pid_file.take();
         if let Some(old) = old.filter(|old| path.as_deref() != Some(old.path())) {
             old.remove();

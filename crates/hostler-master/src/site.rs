@@ -144,7 +144,8 @@ impl Master {
 
     fn start_site(&mut self, plan: &SitePlan, user: User, now: Instant) -> Result<ForFront, SpawnError> {
         let place = self.groups.place(plan, user.generation).map_err(|e| SpawnError::of("cgroup", &e))?;
-        let (pid, socket, door) = self.nursery.site(plan, place.as_ref())?;
+        let homes = self.homes.of(plan);
+        let (pid, socket, door) = self.nursery.site(plan, place.as_ref(), &homes)?;
         self.sites_started = self.sites_started.wrapping_add(1);
         let process = SiteProcess {
             pid,

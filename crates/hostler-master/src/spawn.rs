@@ -148,6 +148,7 @@ impl Nursery {
             identity: identity.as_ref(),
             limits: &[],
             group: None,
+            homes: &[],
             no_new_privs: true,
         };
         let pid = self.daemon(&daemon).map_err(why)?;
@@ -159,11 +160,12 @@ impl Nursery {
             since: now,
             ready_by: Some(now + generation.ready_timeout()),
             closed: false,
+            released: false,
             life: Life::default(),
         })
     }
 
-    /// Starts a site process; returns it, the front's end of its socket, and its door.
+    /// Starts a site process, with its directories in the environment; returns it, the front's end of its socket, and its door.
     ///
     /// # Errors
     /// The failed step and its errno.
@@ -171,6 +173,7 @@ impl Nursery {
         &self,
         site: &SitePlan,
         place: Option<&Place>,
+        homes: &[CString],
     ) -> Result<(Pid, OwnedFd, Door), SpawnError> {
         let (ours, theirs) = stream_pair().map_err(|e| no_socket(&e))?;
         let (door, inside) = Door::pair().map_err(|e| no_socket(&e))?;
@@ -186,6 +189,7 @@ impl Nursery {
             identity: identity.as_ref(),
             limits: &limits,
             group: place.map(|place| place.entrance.as_fd()),
+            homes,
             no_new_privs: false,
         };
         let pid = self.daemon(&daemon)?;
@@ -196,6 +200,7 @@ impl Nursery {
         let stderr = io::stderr();
         let null = self.null.as_fd();
         let mut env = self.few.clone();
+        env.extend_from_slice(daemon.homes);
         let mut fds = vec![(null, 0), (null, 1), (stderr.as_fd(), 2), (daemon.socket.as_fd(), SOCKET)];
         fds.extend(daemon.door.map(|door| (door.as_fd(), DOOR)));
         // The front starts nothing.
@@ -229,6 +234,7 @@ struct Daemon<'a> {
     identity: Option<&'a Identity>,
     limits: &'a [(Limit, Bounds)],
     group: Option<BorrowedFd<'a>>,
+    homes: &'a [CString],
     no_new_privs: bool,
 }
 

@@ -7,11 +7,16 @@ use hostler_sys::fs::{self, Node, Stat};
 use hostler_sys::socket::connect_to;
 use hostler_wire::site::{Connect, ConnectError, FromSite};
 use rustix::io::Errno;
+use std::ffi::OsStr;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use crate::programs::ConnectionId;
+use crate::homes::Homes;
+use crate::listen;
+use crate::programs::{ConnectionId, Programs};
 use crate::walk::errno;
 
 /// How often a full backlog is tried.
@@ -39,8 +44,15 @@ pub(crate) type Answer = (FromSite, Vec<OwnedFd>);
 
 impl Connects {
     /// Connects now, or later: `None`.
-    pub(crate) fn ask(&mut self, connection: ConnectionId, request: Connect, now: Instant) -> Option<Answer> {
-        let result = connect(&request.path);
+    pub(crate) fn ask(
+        &mut self,
+        connection: ConnectionId,
+        request: Connect,
+        homes: &Homes,
+        programs: &Programs,
+        now: Instant,
+    ) -> Option<Answer> {
+        let result = connect(&request.path, homes, programs);
         if !matches!(result, Err(ConnectError::Busy)) || request.within == 0 || self.0.len() >= MOST {
             return Some(answer(&request, result));
         }
@@ -50,13 +62,18 @@ impl Connects {
     }
 
     /// Tries those again whose time it is; the answers that have come of it.
-    pub(crate) fn try_again(&mut self, now: Instant) -> Vec<(ConnectionId, Answer)> {
+    pub(crate) fn try_again(
+        &mut self,
+        homes: &Homes,
+        programs: &Programs,
+        now: Instant,
+    ) -> Vec<(ConnectionId, Answer)> {
         let mut answers = Vec::new();
         self.0.retain_mut(|waiting| {
             if waiting.next > now {
                 return true;
             }
-            let result = connect(&waiting.request.path);
+            let result = connect(&waiting.request.path, homes, programs);
             if matches!(result, Err(ConnectError::Busy)) && now < waiting.deadline {
                 waiting.next = now + PAUSE;
                 return true;
@@ -85,8 +102,14 @@ fn answer(request: &Connect, result: Result<OwnedFd, ConnectError>) -> Answer {
     }
 }
 
-fn connect(path: &[u8]) -> Result<OwnedFd, ConnectError> {
-    let socket = find(path)?;
+fn connect(path: &[u8], homes: &Homes, programs: &Programs) -> Result<OwnedFd, ConnectError> {
+    let found;
+    let socket = if listen::is_name(path) {
+        programs.socket(path).ok_or(ConnectError::NotFound)?
+    } else {
+        found = find(path, homes)?;
+        &found
+    };
     if !socket.is_socket() {
         return Err(ConnectError::NotSocket);
     }
@@ -102,12 +125,19 @@ fn connect(path: &[u8]) -> Result<OwnedFd, ConnectError> {
     })
 }
 
-/// What stands at an absolute path; where a directory may not be entered, that one is told.
-fn find(path: &[u8]) -> Result<Node, ConnectError> {
-    if !path.starts_with(b"/") || path.contains(&0) {
+/// What stands at a path, a relative one being below the site's state directory; where a directory may not be entered,
+/// that one is told.
+fn find(path: &[u8], homes: &Homes) -> Result<Node, ConnectError> {
+    if path.is_empty() || path.contains(&0) {
         return Err(ConnectError::Other { errno: Errno::INVAL.raw_os_error() });
     }
     let other = |error: &io::Error| ConnectError::Other { errno: errno(error) };
+    let mut absolute = PathBuf::new();
+    if !path.starts_with(b"/") {
+        absolute.push(homes.state().map_err(|error| other(&error))?);
+    }
+    absolute.push(OsStr::from_bytes(path));
+    let path = absolute.as_os_str().as_bytes();
     let root = Node::root().map_err(|error| other(&error))?;
     let found = fs::resolve(&root, path, &mut |_| ());
     found.map(|found| found.node).map_err(|error| match Errno::from_io_error(&error) {

@@ -1,77 +1,79 @@
-//! The socket of a program that listens: in a directory of its own, which nobody but the site's user may enter, so that
-//! whoever connects is that user's, and the front through [`crate::connect`].
+//! The socket of a program that listens. It is made in the site's runtime directory, which nobody but the site's user may
+//! enter, and loses its name there at once: who connects is this process, which holds it, and whatever ends this
+//! process, nothing is left behind.
 
 use hostler_sys::fs::Node;
+use hostler_sys::private;
 use hostler_sys::socket::listen_for_program;
 use hostler_wire::site::RunError;
-use rustix::fs::{AtFlags, Mode, mkdirat, unlinkat};
-use rustix::io::Errno;
-use std::ffi::{OsStr, OsString};
-use std::hash::{BuildHasher as _, Hasher as _, RandomState};
+use rustix::fs::{AtFlags, CWD, unlinkat};
+use std::ffi::OsStr;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::sync::atomic::{AtomicU32, Ordering};
 
+use crate::homes::Homes;
 use crate::walk::errno;
 
-/// Where the directories are made: where each user may make some, and none another's.
-const PLACE: &str = "/tmp";
-/// The socket's name in its directory.
+/// The socket's name, as long as it has one.
 const NAME: &str = "socket";
-/// Names that are tried: one that is taken is somebody's who has guessed it, or very bad luck.
-const TRIES: u32 = 16;
+/// What the names of these sockets begin with in `Connect`; those of files begin with a slash.
+const MARK: u8 = b'@';
 
-/// The socket's place in the file system, which goes with the value.
+/// A socket that a program listens at.
 #[derive(Debug)]
-pub(crate) struct Place {
-    /// Where its directory is.
-    parent: Node,
-    name: OsString,
-    directory: Node,
+pub(crate) struct Listener {
+    socket: Node,
+    name: Vec<u8>,
 }
 
-/// Makes a socket that listens.
-pub(crate) fn listen(backlog: u32) -> Result<(Place, OwnedFd), RunError> {
-    let failed = |error: io::Error| RunError::Listen { directory: PLACE.to_owned(), errno: errno(&error) };
-    let place = Place::make().map_err(failed)?;
-    let socket = listen_for_program(place.directory.as_fd(), OsStr::new(NAME), backlog).map_err(failed)?;
-    Ok((place, socket))
+/// Makes a socket that listens: its place, and the program's descriptor.
+///
+/// # Errors
+/// [`RunError::Listen`]
+pub(crate) fn listen(homes: &Homes, backlog: u32) -> Result<(Listener, OwnedFd), RunError> {
+    let runtime = homes.runtime().map_err(|error| RunError::Listen {
+        directory: hostler_wire::site::RUNTIME.to_owned(),
+        errno: errno(&error),
+    })?;
+    let failed = |error: io::Error| RunError::Listen {
+        directory: runtime.display().to_string(),
+        errno: errno(&error),
+    };
+    // Without root it may be one for all, in which others make directories, too.
+    let directory = private::make_unique(runtime).map_err(failed)?;
+    let made = Listener::make(&directory, backlog);
+    let _ = unlinkat(CWD, &directory, AtFlags::REMOVEDIR);
+    made.map_err(failed)
 }
 
-impl Place {
-    fn make() -> io::Result<Self> {
-        let parent = Node::directory(PLACE.as_bytes())?;
-        for _ in 0..TRIES {
-            let name = OsString::from(format!("hostler-{:016x}", random()));
-            match mkdirat(parent.as_fd(), &name, Mode::RWXU) {
-                Ok(()) => {}
-                Err(Errno::EXIST) => continue,
-                Err(error) => return Err(error.into()),
-            }
-            let directory = parent.child(name.as_bytes())?;
-            // Somebody else's by now is not ours, though who could have done that could do all.
-            if !directory.is_directory() || directory.stat().st_uid != rustix::process::geteuid().as_raw() {
-                return Err(Errno::ACCESS.into());
-            }
-            return Ok(Self { parent, name, directory });
-        }
-        Err(Errno::EXIST.into())
+impl Listener {
+    fn make(directory: &Path, backlog: u32) -> io::Result<(Self, OwnedFd)> {
+        static MADE: AtomicU32 = AtomicU32::new(0);
+        let directory = Node::directory(directory.as_os_str().as_bytes())?;
+        let socket = listen_for_program(directory.as_fd(), OsStr::new(NAME), backlog)?;
+        let node = directory.child(NAME.as_bytes());
+        let _ = unlinkat(directory.as_fd(), NAME, AtFlags::empty());
+        // Another process of the site has others.
+        let number = MADE.fetch_add(1, Ordering::Relaxed);
+        let name = format!("{}{}.{number}", char::from(MARK), std::process::id());
+        Ok((Self { socket: node?, name: name.into_bytes() }, socket))
     }
 
-    /// The socket's path.
-    pub(crate) fn path(&self) -> Vec<u8> {
-        [PLACE.as_bytes(), b"/", self.name.as_bytes(), b"/", NAME.as_bytes()].concat()
+    /// What it is called in `Connect`.
+    pub(crate) fn name(&self) -> &[u8] {
+        &self.name
+    }
+
+    /// What to connect to.
+    pub(crate) fn socket(&self) -> &Node {
+        &self.socket
     }
 }
 
-impl Drop for Place {
-    fn drop(&mut self) {
-        let _ = unlinkat(self.directory.as_fd(), NAME, AtFlags::empty());
-        let _ = unlinkat(self.parent.as_fd(), &self.name, AtFlags::REMOVEDIR);
-    }
-}
-
-/// A number that others don't know.
-fn random() -> u64 {
-    RandomState::new().build_hasher().finish()
+/// Whether this is the name of such a socket.
+pub(crate) fn is_name(path: &[u8]) -> bool {
+    path.first() == Some(&MARK)
 }

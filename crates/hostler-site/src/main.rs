@@ -11,6 +11,7 @@ mod append;
 mod connect;
 mod connection;
 mod door;
+mod homes;
 mod interpreter;
 mod list;
 mod listen;
@@ -49,10 +50,11 @@ fn start() -> std::io::Result<()> {
     let names = names.split(':').filter(|name| !name.is_empty()).map(str::to_owned);
     let engines = (FIRST_ENGINE..).zip(names);
     let engines = engines.filter_map(|(number, name)| Some((name, exec::inherited(number).ok()?))).collect();
+    let homes = homes::Homes::of_environment();
     exec::occupy_standard()?;
     harden::settle(c"hostler-site")?;
     exec::default_signals();
     // Programs inherit it: what they create is not writable by others unless they say so.
     rustix::process::umask(rustix::fs::Mode::WGRP | rustix::fs::Mode::WOTH);
-    serve::Site::new(socket, door, engines)?.serve()
+    serve::Site::new(socket, door, engines, homes)?.serve()
 }

@@ -7,6 +7,7 @@
 //! A program runs for one request of one connection. A warm parent (`parents`) and a program that fronts share (`shared`)
 //! may work for several, and is ended when the last of them has gone.
 
+use hostler_sys::fs::Node;
 use hostler_sys::process::{Pid, Signal, kill_group};
 use hostler_wire::site::{RequestId, Run, Warm};
 use serde_bytes::ByteBuf;
@@ -17,6 +18,10 @@ use std::time::{Duration, Instant};
 /// From SIGTERM to SIGKILL.
 pub(crate) const GRACE: Duration = Duration::from_secs(3);
 
+/// How long a warm parent or a program that listens may be stopped (SIGSTOP): it has the requests of all who connect,
+/// which would wait for ever.
+const STOPPED: Duration = Duration::from_secs(5);
+
 /// How often is looked whether a group that was sent SIGTERM is gone.
 const LOOK: Duration = Duration::from_millis(20);
 
@@ -26,9 +31,9 @@ const MANY: usize = 64;
 /// Number of a connection, never used twice.
 pub(crate) type ConnectionId = u64;
 
-use crate::listen::Place;
+use crate::listen::Listener;
 use crate::parents::Parent;
-use crate::shared::{Shared, is_replaced};
+use crate::shared::Shared;
 
 /// For whom something runs: a request of a connection.
 pub(crate) type User = (ConnectionId, RequestId);
@@ -44,6 +49,8 @@ struct Group {
     ended: bool,
     /// SIGTERM was sent; SIGKILL follows at this time.
     kill_at: Option<Instant>,
+    /// The leader is stopped, and may be until then.
+    stopped_until: Option<Instant>,
 }
 
 /// What there is of a program beside its processes.
@@ -53,10 +60,10 @@ pub(crate) enum Kept {
     /// It is a warm parent.
     Parent(Parent),
     /// It listens, and may be shared.
-    Listener(Box<Place>, Option<Box<Shared>>),
+    Listener(Box<Listener>, Option<Box<Shared>>),
 }
 
-/// A program that listens and has a further front: its process, the path of its socket, what it writes.
+/// A program that listens and has a further front: its process, the name of its socket, what it writes.
 pub(crate) type Adopted = (Pid, Vec<u8>, Vec<OwnedFd>);
 
 /// All groups. There are seldom more than a handful, so they are simply listed.
@@ -69,7 +76,14 @@ impl Programs {
         if self.0.len() >= MANY && self.0.len().is_multiple_of(MANY) {
             self.forget_empty();
         }
-        self.0.push(Group { users: vec![user], leader, kept, ended: false, kill_at: None });
+        self.0.push(Group {
+            users: vec![user],
+            leader,
+            kept,
+            ended: false,
+            kill_at: None,
+            stopped_until: None,
+        });
     }
 
     /// Has a parent that has loaded this work for a further front; `tell` makes that known to it. The newest one: those
@@ -88,11 +102,20 @@ impl Programs {
         let is_its = |group: &&mut Group| {
             group.runs() && group.shared().is_some_and(|(_, shared)| shared.is_started_by(run))
         };
-        let group = self.0.iter_mut().rev().find(is_its).filter(|group| !is_replaced(group.leader))?;
-        let (place, shared) = group.shared()?;
-        let adopted = shared.output().map(|output| (group.leader, place.path(), output));
+        let group = self.0.iter_mut().rev().find(is_its)?;
+        group.shared().filter(|(_, shared)| !shared.is_replaced(group.leader))?;
+        let (listener, shared) = group.shared()?;
+        let adopted = shared.output().map(|output| (group.leader, listener.name().to_vec(), output));
         group.users.push(user);
         Some(adopted)
+    }
+
+    /// The socket of this name, while its program runs.
+    pub(crate) fn socket(&self, name: &[u8]) -> Option<&Node> {
+        self.0.iter().find_map(|group| match &group.kept {
+            Kept::Listener(listener, _) if listener.name() == name => Some(listener.socket()),
+            _ => None,
+        })
     }
 
     /// The programs that listen and can be shared.
@@ -131,6 +154,16 @@ impl Programs {
         users
     }
 
+    /// A process has been stopped, or goes on. A program of one request is its client's to wait for.
+    pub(crate) fn stopped(&mut self, leader: Pid, is_stopped: bool, now: Instant) {
+        let is_its = |group: &&mut Group| group.leader == leader && !group.ended;
+        if let Some(group) = self.0.iter_mut().find(is_its)
+            && !matches!(group.kept, Kept::Nothing)
+        {
+            group.stopped_until = is_stopped.then(|| now + STOPPED);
+        }
+    }
+
     /// Ends the group of a request, unless it works for others, too.
     pub(crate) fn kill(&mut self, user: User, now: Instant) {
         self.forget_empty();
@@ -154,10 +187,15 @@ impl Programs {
 
     /// Kills what has outlived its grace, and forgets what has gone within it.
     pub(crate) fn enforce(&mut self, now: Instant) {
-        if self.0.iter().all(|group| group.kill_at.is_none()) {
+        if self.0.iter().all(|group| group.kill_at.is_none() && group.stopped_until.is_none()) {
             return;
         }
         self.forget_empty();
+        let is_late = |group: &&mut Group| !group.ended && group.stopped_until.is_some_and(|at| at <= now);
+        for group in self.0.iter_mut().filter(is_late) {
+            kill_group(group.leader, Signal::KILL);
+            group.stopped_until = None;
+        }
         for group in self.0.iter_mut().filter(|group| group.kill_at.is_some_and(|at| at <= now)) {
             kill_group(group.leader, Signal::KILL);
             group.kill_at = None;
@@ -168,7 +206,9 @@ impl Programs {
     /// other members is not.
     pub(crate) fn quiet_for(&self, now: Instant) -> Option<Duration> {
         let waits = self.0.iter().filter_map(|group| {
-            let left = group.kill_at?.saturating_duration_since(now);
+            let stopped = group.stopped_until.filter(|_| !group.ended);
+            let until = group.kill_at.into_iter().chain(stopped).min()?;
+            let left = until.saturating_duration_since(now);
             Some(if group.ended { left.min(LOOK) } else { left })
         });
         waits.min()
@@ -198,9 +238,9 @@ impl Group {
         }
     }
 
-    fn shared(&self) -> Option<(&Place, &Shared)> {
+    fn shared(&self) -> Option<(&Listener, &Shared)> {
         match &self.kept {
-            Kept::Listener(place, Some(shared)) => Some((place, shared)),
+            Kept::Listener(listener, Some(shared)) => Some((listener, shared)),
             Kept::Nothing | Kept::Parent(_) | Kept::Listener(_, None) => None,
         }
     }

@@ -8,22 +8,26 @@ use hostler_sys::exec::{Launch, LaunchError, Launcher, Strings};
 use hostler_sys::fs::{self, Node, Resolution, Stat};
 use hostler_sys::limits::{Bounds, Limit};
 use hostler_sys::process::Pid;
-use hostler_wire::site::{Limits, Program, Run, RunError};
+use hostler_wire::site::{CODE, Limits, Program, Run, RunError, STATE};
 use rustix::io::Errno;
 use serde_bytes::ByteBuf;
 use std::ffi::CString;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
 
+use crate::homes::Homes;
 use crate::interpreter::{HEAD, Interpreter};
 use crate::walk::errno;
 
-/// Starts a program with these standard descriptors.
+/// Starts a program with these standard descriptors; `code`: where it writes which files it runs.
 pub(crate) fn run(
     launcher: &mut Launcher,
     engines: &Engines,
+    homes: &Homes,
     run: &Run,
     standard: &[OwnedFd; 3],
+    code: Option<BorrowedFd<'_>>,
 ) -> Result<Pid, RunError> {
     let ready = match &run.program {
         Program::Script { path, args } => Ready::script(path, args, run.suexec)?,
@@ -39,7 +43,16 @@ pub(crate) fn run(
         }
         Program::Engine { name, .. } => Ready::engine(engines, name)?,
     };
-    let env = strings(&run.env)?;
+    let mut env = strings(&run.env)?;
+    // Without it an engine says itself what it lacks.
+    if ready.is_engine()
+        && let Ok(state) = homes.state()
+    {
+        add(&mut env, &[STATE.as_bytes(), b"=", state.as_os_str().as_bytes()].concat())?;
+    }
+    if code.is_some() {
+        add(&mut env, format!("{CODE}=3").as_bytes())?;
+    }
     let limits = limits(&run.limits);
     let launch = Launch {
         directory: ready.directory(),
@@ -49,6 +62,7 @@ pub(crate) fn run(
         env: &env,
         working: ready.working.as_fd(),
         standard: [standard[0].as_fd(), standard[1].as_fd(), standard[2].as_fd()],
+        fourth: code,
         limits: &limits,
         nice: run.limits.nice,
         no_new_privs: run.no_new_privs,
@@ -148,6 +162,11 @@ impl Ready {
         add(&mut args, &[b"hostler-", name.as_bytes()].concat())?;
         let place = Place::Held(program);
         Ok(Self { place, name: CString::default(), path: None, args, working, interpreter: None })
+    }
+
+    /// Only engines are held open.
+    fn is_engine(&self) -> bool {
+        matches!(self.place, Place::Held(_))
     }
 
     fn failed(&self, error: LaunchError) -> RunError {

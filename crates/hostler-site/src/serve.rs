@@ -2,7 +2,7 @@
 
 use hostler_sys::exec::Launcher;
 use hostler_sys::pipe;
-use hostler_sys::process::{ExitCause, Pid, Signal, reap};
+use hostler_sys::process::{Change, ExitCause, Pid, Signal, next_change};
 use hostler_sys::signal::Signals;
 use hostler_wire::frame::FrameError;
 use hostler_wire::site::{Exit, FromSite, MOST_PIPES, Program, RequestId, Run, RunError, ToSite};
@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 use crate::connect::Connects;
 use crate::connection::{Connection, Message, malformed};
 use crate::door::Door;
+use crate::homes::Homes;
 use crate::parents::Parent;
 use crate::programs::{ConnectionId, Kept, Programs, User};
 use crate::shared::Shared;
@@ -31,13 +32,19 @@ pub(crate) struct Site {
     connects: Connects,
     launcher: Launcher,
     engines: run::Engines,
+    homes: Homes,
     signals: Signals,
     stopping: bool,
 }
 
 impl Site {
     /// A site with its first connection and the socket to the master; `engines`: those that were passed.
-    pub(crate) fn new(socket: OwnedFd, door: Option<OwnedFd>, engines: run::Engines) -> io::Result<Self> {
+    pub(crate) fn new(
+        socket: OwnedFd,
+        door: Option<OwnedFd>,
+        engines: run::Engines,
+        homes: Homes,
+    ) -> io::Result<Self> {
         // A terminal's SIGINT and SIGHUP reach the whole foreground group; what they mean the master decides.
         let signals = Signals::block(&[Signal::CHILD, Signal::TERM, Signal::INT, Signal::HUP])?;
         let mut site = Self {
@@ -48,6 +55,7 @@ impl Site {
             connects: Connects::default(),
             launcher: Launcher::new(),
             engines,
+            homes,
             signals,
             stopping: false,
         };
@@ -81,7 +89,8 @@ impl Site {
             for id in ready {
                 self.serve_connection(id)?;
             }
-            for (id, (answer, socket)) in self.connects.try_again(Instant::now()) {
+            for (id, (answer, socket)) in self.connects.try_again(&self.homes, &self.programs, Instant::now())
+            {
                 self.answer(id, &answer, socket)?;
             }
             self.flush_all();
@@ -137,10 +146,14 @@ impl Site {
         while let Some(signal) = self.signals.next()? {
             self.stopping |= signal == Signal::TERM;
         }
-        while let Some((pid, ended)) = reap() {
-            let exit = match ended {
-                ExitCause::Status(status) => Exit::Status(status),
-                ExitCause::Signal(signal) => Exit::Signal(signal),
+        while let Some((pid, change)) = next_change() {
+            let exit = match change {
+                Change::Ended(ExitCause::Status(status)) => Exit::Status(status),
+                Change::Ended(ExitCause::Signal(signal)) => Exit::Signal(signal),
+                Change::Stopped | Change::Continued => {
+                    self.programs.stopped(pid, change == Change::Stopped, Instant::now());
+                    continue;
+                }
             };
             for (connection, id) in self.programs.ended(pid) {
                 self.answer(connection, &FromSite::Exited { id, exit }, Vec::new())?;
@@ -216,10 +229,12 @@ impl Site {
                 };
                 self.answer(id, &answer, Vec::new())
             }
-            ToSite::Connect(request) => match self.connects.ask(id, request, Instant::now()) {
-                Some((answer, socket)) => self.answer(id, &answer, socket),
-                None => Ok(()),
-            },
+            ToSite::Connect(request) => {
+                match self.connects.ask(id, request, &self.homes, &self.programs, Instant::now()) {
+                    Some((answer, socket)) => self.answer(id, &answer, socket),
+                    None => Ok(()),
+                }
+            }
             ToSite::Append { id: request, path, most, text } => {
                 let opened = append::append(&path, most, &text).is_ok();
                 self.answer(id, &FromSite::Appended { id: request, opened }, Vec::new())
@@ -252,7 +267,8 @@ impl Site {
         {
             return self.answer(connection, &FromSite::Adopted { id, pid: number(pid) }, Vec::new());
         }
-        let answer = match run::run(&mut self.launcher, &self.engines, request, &standard) {
+        let answer = match run::run(&mut self.launcher, &self.engines, &self.homes, request, &standard, None)
+        {
             Ok(pid) => {
                 let parent = warm.zip(door).map(|(warm, door)| Parent::new(warm.clone(), door));
                 self.programs.add(user, pid, parent.map_or(Kept::Nothing, Kept::Parent));
@@ -293,13 +309,14 @@ impl Site {
             (None, fds)
         };
         let output = shared.as_ref().map_or(Ok(Vec::new()), Shared::output).map_err(failed)?;
-        let (place, socket) = listen::listen(backlog)?;
+        let (listener, socket) = listen::listen(&self.homes, backlog)?;
         let standard: Vec<OwnedFd> = [socket].into_iter().chain(theirs).collect();
         // How many have come has been looked at.
         let standard = <[OwnedFd; 3]>::try_from(standard).map_err(|_| RunError::NotFound)?;
-        let pid = run::run(&mut self.launcher, &self.engines, request, &standard)?;
-        let path = place.path();
-        self.programs.add(user, pid, Kept::Listener(Box::new(place), shared.map(Box::new)));
+        let code = shared.as_ref().map(Shared::code);
+        let pid = run::run(&mut self.launcher, &self.engines, &self.homes, request, &standard, code)?;
+        let path = listener.name().to_vec();
+        self.programs.add(user, pid, Kept::Listener(Box::new(listener), shared.map(Box::new)));
         Ok((listening(pid, path, false), output))
     }
 

@@ -5,18 +5,23 @@
 //! are two, whoever comes first has a line. A program whose own files were replaced since it began (its packages were
 //! updated) is shared with no further front: that one starts its own, and this one goes with those that have it.
 
+use hostler_sys::memfd;
 use hostler_sys::pipe;
 use hostler_sys::process::Pid;
 use hostler_wire::site::{Program, Run};
 use serde_bytes::ByteBuf;
+use std::ffi::OsStr;
 use std::fs;
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
 /// What the kernel puts behind a path that leads to another file by now, or to none.
 const GONE: &str = " (deleted)";
+/// Most bytes of what a program says that it runs: some hundred files.
+const MOST: usize = 256 << 10;
 
 /// A program that is shared.
 #[derive(Debug)]
@@ -25,13 +30,16 @@ pub(crate) struct Shared {
     run: Run,
     /// The reading ends of its standard output and error.
     output: [OwnedFd; 2],
+    /// Where it writes which files it runs: nobody can look into it.
+    code: OwnedFd,
 }
 
 impl Shared {
     /// For a program that is to be started; the writing ends are its own.
     pub(crate) fn new(run: &Run) -> io::Result<(Self, [OwnedFd; 2])> {
         let [(output, stdout), (errors, stderr)] = [pipe::for_others()?, pipe::for_others()?];
-        let shared = Self { run: Run { id: 0, ..run.clone() }, output: [output, errors] };
+        let code = memfd::open("code")?;
+        let shared = Self { run: Run { id: 0, ..run.clone() }, output: [output, errors], code };
         Ok((shared, [stdout, stderr]))
     }
 
@@ -50,6 +58,21 @@ impl Shared {
         self.output.iter().map(OwnedFd::try_clone).collect()
     }
 
+    /// For the program's descriptor 3.
+    pub(crate) fn code(&self) -> BorrowedFd<'_> {
+        self.code.as_fd()
+    }
+
+    /// Whether what it runs was replaced: code, and archives of code.
+    pub(crate) fn is_replaced(&self, process: Pid) -> bool {
+        match memfd::peek(&self.code, MOST) {
+            // It can be looked into as long as it has not said.
+            Ok(code) if code.is_empty() => is_replaced(process),
+            Ok(code) => code.split(|byte| *byte == b'\n').any(stands_anew),
+            Err(_) => true,
+        }
+    }
+
     /// The program.
     pub(crate) fn path(&self) -> Option<&ByteBuf> {
         match &self.run.program {
@@ -59,17 +82,17 @@ impl Shared {
     }
 }
 
-/// Whether what a process runs was replaced: what it has mapped as code, and archives of code that it has open. In doubt it was.
-pub(crate) fn is_replaced(process: Pid) -> bool {
+/// Whether what a process runs was replaced that has not said what that is: what it has mapped as code, and archives of code that it has open. In doubt it was.
+fn is_replaced(process: Pid) -> bool {
     let folder = format!("/proc/{}", process.as_raw_nonzero());
     let Ok(maps) = fs::read(format!("{folder}/maps")) else { return true };
     let Ok(open) = fs::read_dir(format!("{folder}/fd")) else { return true };
     let code = maps.split(|byte| *byte == b'\n').filter_map(code);
     let links = open.flatten().filter_map(|entry| fs::read_link(entry.path()).ok());
-    code.into_iter().any(stands_anew)
+    code.into_iter().any(is_gone_and_back)
         || links.into_iter().any(|link| {
             let link = link.as_os_str().as_bytes();
-            link.ends_with(format!(".jar{GONE}").as_bytes()) && stands_anew(link)
+            link.ends_with(format!(".jar{GONE}").as_bytes()) && is_gone_and_back(link)
         })
 }
 
@@ -82,14 +105,25 @@ fn code(line: &[u8]) -> Option<&[u8]> {
 }
 
 /// Whether another file has come to where this one was.
-fn stands_anew(path: &[u8]) -> bool {
+fn is_gone_and_back(path: &[u8]) -> bool {
     let Some(before) = path.strip_suffix(GONE.as_bytes()) else { return false };
     Path::new(std::ffi::OsStr::from_bytes(before)).symlink_metadata().is_ok()
+}
+
+/// Whether another file has come to where this one was. One that is gone, or out of reach, was not replaced.
+fn stands_anew(line: &[u8]) -> bool {
+    let mut words = line.splitn(3, |byte| *byte == b' ');
+    let mut number = || std::str::from_utf8(words.next()?).ok()?.parse::<u64>().ok();
+    let (Some(device), Some(inode)) = (number(), number()) else { return false };
+    let Some(path) = words.next() else { return false };
+    let found = Path::new(OsStr::from_bytes(path)).symlink_metadata();
+    found.is_ok_and(|found| (found.dev(), found.ino()) != (device, inode))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::Write as _;
 
     #[test]
     fn lines_of_maps_are_read() {
@@ -106,9 +140,34 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.jar");
         let gone = [path.as_os_str().as_bytes(), GONE.as_bytes()].concat();
-        assert!(!stands_anew(&gone), "it was removed, and that is all");
+        assert!(!is_gone_and_back(&gone), "it was removed, and that is all");
         fs::write(&path, "").unwrap();
-        assert!(stands_anew(&gone));
-        assert!(!stands_anew(path.as_os_str().as_bytes()));
+        assert!(is_gone_and_back(&gone));
+        assert!(!is_gone_and_back(path.as_os_str().as_bytes()));
+    }
+
+    #[test]
+    fn a_program_is_replaced_when_another_file_stands_where_one_of_its_own_was() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a b.jar");
+        fs::write(&path, "").unwrap();
+        let run = Run {
+            id: 1,
+            program: Program::Shell { command: ByteBuf::new(), directory: ByteBuf::new() },
+            env: Vec::new(),
+            suexec: false,
+            limits: hostler_wire::site::Limits::default(),
+            no_new_privs: true,
+        };
+        let own = Pid::from_raw(std::process::id().cast_signed()).unwrap();
+        let (shared, _theirs) = Shared::new(&run).unwrap();
+        let facts = fs::metadata(&path).unwrap();
+        let mut code = fs::File::from(shared.code().try_clone_to_owned().unwrap());
+        writeln!(code, "{} {} {}", facts.dev(), facts.ino(), path.display()).unwrap();
+        writeln!(code, "1 2 {}", folder.path().join("missing").display()).unwrap();
+        assert!(!shared.is_replaced(own));
+        fs::write(folder.path().join("new"), "").unwrap();
+        fs::rename(folder.path().join("new"), &path).unwrap();
+        assert!(shared.is_replaced(own));
     }
 }

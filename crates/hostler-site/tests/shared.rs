@@ -10,7 +10,6 @@ use serde_bytes::ByteBuf;
 use std::fs::{self, File};
 use std::io::{BufRead as _, BufReader};
 use std::os::fd::OwnedFd;
-use std::os::unix::net::UnixStream;
 use std::path::Path;
 
 /// Accepts on its descriptor 0, and says so; with a file of its own open.
@@ -56,11 +55,11 @@ fn a_further_front_has_the_program_that_runs_and_what_it_writes() {
     let (second, same) = next.share_listener(program(&path, &[&jar])).unwrap();
     assert_eq!((second.adopted, second.pid, &same), (true, first.pid, &socket));
     site.connection.close();
-    drop(UnixStream::connect(&socket).unwrap());
+    drop(next.connect(&socket).unwrap());
     assert_eq!(line(&second.stdout), "accepted\n", "one front still has it");
     next.send(&ToSite::Kill { id: second.id }, &[]);
     assert_eq!(next.exit_of(second.id), Exit::Signal(15), "the last front is told of its end");
-    assert!(programs(&mut next).is_empty() && !socket.exists());
+    assert!(programs(&mut next).is_empty() && next.connect(&socket).is_err());
 }
 
 #[test]

@@ -72,6 +72,8 @@ pub struct Launch<'a> {
     pub working: BorrowedFd<'a>,
     /// Standard input, output and error.
     pub standard: [BorrowedFd<'a>; 3],
+    /// Its descriptor 3, if it gets one.
+    pub fourth: Option<BorrowedFd<'a>>,
     /// Limits that differ from ours; those over our hard limit are cut to it.
     pub limits: &'a [(Limit, Bounds)],
     /// Its priority (setpriority(2)), where it is not ours. One that this process may not give is left as it is.
@@ -134,6 +136,7 @@ impl Launcher {
             env: launch.env.pointers(),
             working: launch.working.as_raw_fd(),
             standard: launch.standard.map(|fd| fd.as_raw_fd()),
+            fourth: launch.fourth.map(|fd| fd.as_raw_fd()),
             limits,
             nice: launch.nice.map(c_int::from),
             no_new_privs: launch.no_new_privs,
@@ -176,6 +179,7 @@ struct Plan {
     env: Vec<*const c_char>,
     working: RawFd,
     standard: [RawFd; 3],
+    fourth: Option<RawFd>,
     limits: Vec<(c_int, libc::rlimit)>,
     nice: Option<c_int>,
     no_new_privs: bool,
@@ -233,6 +237,11 @@ fn set_up(plan: &Plan) -> Result<(), ()> {
         for (at, fd) in (0..).zip(plan.standard) {
             check(libc::dup2(fd, at))?;
         }
+        if let Some(fd) = plan.fourth {
+            // None of the standard ones is needed at its own number any more. One that is there already keeps its flag.
+            check(libc::dup2(fd, 3))?;
+            check(libc::fcntl(3, libc::F_SETFD, 0))?;
+        }
         check(libc::fchdir(plan.working))?;
         for (limit, bounds) in &plan.limits {
             check(libc::syscall(libc::SYS_prlimit64, 0, *limit, &raw const *bounds, 0) as c_int)?;
@@ -247,7 +256,8 @@ fn set_up(plan: &Plan) -> Result<(), ()> {
         }
         check(libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGTERM))?;
         // All of the parent's descriptors are close-on-exec; this is for one that slipped in without it.
-        libc::syscall(libc::SYS_close_range, 3, libc::c_uint::MAX, libc::CLOSE_RANGE_CLOEXEC);
+        let first = 3 + libc::c_uint::from(plan.fourth.is_some());
+        libc::syscall(libc::SYS_close_range, first, libc::c_uint::MAX, libc::CLOSE_RANGE_CLOEXEC);
         let none = std::mem::zeroed::<libc::sigset_t>();
         check(libc::sigprocmask(libc::SIG_SETMASK, &raw const none, std::ptr::null_mut()))
     }

@@ -16,6 +16,7 @@ pub mod names;
 pub mod notify;
 pub mod pipe;
 pub mod poll;
+pub mod private;
 pub mod process;
 pub mod shared;
 pub mod signal;

@@ -21,6 +21,26 @@ pub fn sealed(name: &str, bytes: &[u8]) -> io::Result<OwnedFd> {
     Ok(file.into())
 }
 
+/// An empty memory file that others may write to; close-on-exec. `name` shows in `/proc`.
+///
+/// # Errors
+/// The kernel's (ENOMEM, EMFILE).
+pub fn open(name: &str) -> io::Result<OwnedFd> {
+    Ok(memfd_create(name, MemfdFlags::CLOEXEC)?)
+}
+
+/// What stands at the beginning of a memory file that others may write to, at most `most` bytes.
+///
+/// # Errors
+/// The kernel's.
+pub fn peek(fd: impl AsFd, most: usize) -> io::Result<Vec<u8>> {
+    let size = usize::try_from(fstat(fd.as_fd())?.st_size).unwrap_or(0).min(most);
+    let mut bytes = vec![0; size];
+    let read = rustix::io::retry_on_intr(|| rustix::io::pread(fd.as_fd(), &mut bytes[..], 0))?;
+    bytes.truncate(read);
+    Ok(bytes)
+}
+
 /// The bytes of a sealed memory file, at most `limit` of them.
 ///
 /// # Errors

@@ -174,6 +174,36 @@ fn ended(status: WaitStatus) -> Option<ExitCause> {
     status.exit_status().map(ExitCause::Status).or_else(|| status.terminating_signal().map(ExitCause::Signal))
 }
 
+/// What has become of a child.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// It has ended, and has been reaped.
+    Ended(ExitCause),
+    /// A signal has stopped it (SIGSTOP, SIGTSTP).
+    Stopped,
+    /// It goes on (SIGCONT).
+    Continued,
+}
+
+/// The next child of which something has become; `None`: there is none.
+#[must_use]
+pub fn next_change() -> Option<(Pid, Change)> {
+    let options = WaitOptions::NOHANG | WaitOptions::UNTRACED | WaitOptions::CONTINUED;
+    loop {
+        let Ok(Some((pid, status))) = rustix::io::retry_on_intr(|| rustix::process::wait(options)) else {
+            return None;
+        };
+        let change = match ended(status) {
+            Some(cause) => Some(Change::Ended(cause)),
+            None if status.stopped() => Some(Change::Stopped),
+            None => status.continued().then_some(Change::Continued),
+        };
+        if let Some(change) = change {
+            return Some((pid, change));
+        }
+    }
+}
+
 /// Reaps one child that has ended; `None`: no child has.
 #[must_use]
 pub fn reap() -> Option<(Pid, ExitCause)> {

@@ -38,6 +38,14 @@ impl Signals {
     /// # Errors
     /// The kernel's.
     pub fn next(&self) -> io::Result<Option<Signal>> {
+        Ok(self.next_with_origin()?.map(|(signal, _)| signal))
+    }
+
+    /// The same, and whether a process has sent it: what a terminal sends comes from the kernel.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn next_with_origin(&self) -> io::Result<Option<(Signal, bool)>> {
         // SAFETY: a `signalfd_siginfo` of zeroes is valid: it only has numbers.
         let mut info: libc::signalfd_siginfo = unsafe { std::mem::zeroed() };
         let size = size_of::<libc::signalfd_siginfo>();
@@ -45,7 +53,9 @@ impl Signals {
             // SAFETY: the buffer is `size` writable bytes.
             let n = unsafe { libc::read(self.0.as_raw_fd(), (&raw mut info).cast(), size) };
             if n == size as isize {
-                return Ok(i32::try_from(info.ssi_signo).ok().and_then(Signal::from_named_raw));
+                let signal = i32::try_from(info.ssi_signo).ok().and_then(Signal::from_named_raw);
+                // SI_USER is 0, SI_QUEUE and SI_TKILL are below (sigaction(2)).
+                return Ok(signal.map(|signal| (signal, info.ssi_code <= 0)));
             }
             let error = io::Error::last_os_error();
             match error.kind() {

@@ -22,6 +22,8 @@ pub enum FromFront {
     /// This thread, by the kernel's number, has not gone on for seconds, although it could have: it waits for something
     /// that does not come, or does something without an end.
     Stuck(u32),
+    /// No thread listens any more, and all listening sockets are closed here. Said once, after [`FromMaster::Drain`].
+    Released,
 }
 
 /// From master to front.
@@ -101,6 +103,7 @@ impl FromFront {
             Self::EndSite(number) => pack(3, number, 0),
             Self::Alive => pack(4, 0, 0),
             Self::Stuck(thread) => pack(5, thread, 0),
+            Self::Released => pack(6, 0, 0),
         }
     }
 
@@ -113,6 +116,7 @@ impl FromFront {
             (3, number, 0) => Ok(Self::EndSite(number)),
             (4, 0, 0) => Ok(Self::Alive),
             (5, thread, 0) => Ok(Self::Stuck(thread)),
+            (6, 0, 0) => Ok(Self::Released),
             _ => Err(Malformed),
         }
     }

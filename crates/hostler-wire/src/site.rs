@@ -11,6 +11,16 @@ use crate::build::Build;
 use serde::{Deserialize, Serialize};
 use serde_bytes::ByteBuf;
 
+/// The variable that names the directory in which a site's process makes sockets: the user's alone, made by the master.
+pub const RUNTIME: &str = "HOSTLER_RUNTIME";
+/// The variable that names the directory of what outlives a process of the site: the user's alone, made by the master.
+/// Engines get it, too.
+pub const STATE: &str = "HOSTLER_STATE";
+
+/// The variable that names the descriptor at which a program that fronts share writes which files it runs: a line each,
+/// with device, inode and path. It is of use to no further front when one of them was replaced.
+pub const CODE: &str = "HOSTLER_CODE";
+
 /// The front's number for a request on one connection; the answer carries it back.
 pub type RequestId = u64;
 
@@ -129,7 +139,7 @@ pub enum Program {
         directory: ByteBuf,
     },
     /// A program that serves connections (FastCGI 1.0 §2.2): its descriptor 0 is a listening Unix socket, which the site
-    /// makes for it in a directory that the site's user alone may enter. Socket and directory go when it ends.
+    /// makes for it in a directory that the site's user alone may enter, and which has no name there any more.
     Listener {
         /// Absolute path of the program, checked as a script is; a name without a slash is an engine's, which is ours and
         /// held open.
@@ -213,7 +223,7 @@ pub enum FromSite {
         id: RequestId,
         /// Its process id, for the log.
         pid: u32,
-        /// Path of its socket, for [`ToSite::Connect`].
+        /// What its socket is called in [`ToSite::Connect`] to this process.
         path: ByteBuf,
         /// It has run before, for another front.
         adopted: bool,

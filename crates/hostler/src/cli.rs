@@ -254,12 +254,12 @@ pub(crate) struct Reload {
 pub(crate) struct Stop {
     #[command(flatten)]
     pub(crate) configuration: Configuration,
-    /// Take no new connections and end when the open ones are done; do not wait for it here.
+    /// Take no new connections, and end when the open ones are done.
     #[arg(long)]
     pub(crate) graceful: bool,
-    /// Seconds to wait until the server has ended.
-    #[arg(long, value_name = "SECONDS", default_value_t = 15)]
-    pub(crate) wait: u64,
+    /// Seconds to wait until the server has ended; 0: do not wait. [default: 15; with --graceful: as long as it takes]
+    #[arg(long, value_name = "SECONDS")]
+    pub(crate) wait: Option<u64>,
 }
 
 /// Arguments of `status`.

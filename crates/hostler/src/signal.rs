@@ -25,14 +25,20 @@ pub(crate) struct Running {
 
 pub(crate) fn stop(args: &Stop) -> Result<(), Failed> {
     let running = find(&load::files(&args.configuration)?.config)?;
-    if args.graceful {
-        return signal(&running, Signal::WINCH);
+    let (number, usual) = if args.graceful { (Signal::WINCH, u64::MAX) } else { (Signal::TERM, STOP) };
+    signal(&running, number)?;
+    let seconds = args.wait.unwrap_or(usual);
+    if seconds == 0 {
+        return Ok(());
     }
-    signal(&running, Signal::TERM)?;
-    wait(args.wait, || !is_master(running.pid)).ok_or_else(|| {
-        Failed(format!("pid {} has not ended after {} s", running.pid.as_raw_nonzero(), args.wait))
+    wait(seconds, || !is_master(running.pid)).ok_or_else(|| {
+        let what = if args.graceful { "still has open connections" } else { "has not ended" };
+        Failed(format!("pid {} {what} after {seconds} s", running.pid.as_raw_nonzero()))
     })
 }
+
+/// How long a stop is waited for, in seconds.
+const STOP: u64 = 15;
 
 pub(crate) fn reload(args: &Reload) -> Result<(), Failed> {
     let loaded = load::files(&args.configuration)?;
@@ -139,12 +145,12 @@ fn written(path: &Path) -> Option<(u64, SystemTime)> {
 
 /// Waits until `done`, at most `seconds`; `None` when it never was.
 fn wait(seconds: u64, done: impl Fn() -> bool) -> Option<()> {
-    let until = Instant::now() + Duration::from_secs(seconds);
+    let until = Instant::now().checked_add(Duration::from_secs(seconds));
     loop {
         if done() {
             return Some(());
         }
-        if Instant::now() >= until {
+        if until.is_some_and(|until| Instant::now() >= until) {
             return None;
         }
         std::thread::sleep(Duration::from_millis(20));

@@ -183,6 +183,35 @@ static void activate_folders(const hp_request *request)
             activate_folder(script, at);
 }
 
+/* Whether a list of paths has this one, with or without a slash at its end. */
+static bool lists(const char *paths, const char *path)
+{
+    size_t length = strlen(path);
+    while (*paths) {
+        size_t piece = strcspn(paths, ":");
+        size_t name = piece > 1 && paths[piece - 1] == '/' ? piece - 1 : piece;
+        if (name == length && memcmp(paths, path, length) == 0)
+            return true;
+        paths += piece + (paths[piece] == ':');
+    }
+    return false;
+}
+
+/* Who allows /tmp by open_basedir means the folder for temporary files, and scripts ask for that by its function: it is
+ * another one here (temporary.rs). */
+static void allow_temporary(void)
+{
+    const char *folder = getenv("TMPDIR"), *allowed = PG(open_basedir);
+    zend_string *name, *longer;
+    if (!allowed || !*allowed || !folder || !lists(allowed, "/tmp") || lists(allowed, folder))
+        return;
+    name = zend_string_init(ZEND_STRL("open_basedir"), 0);
+    longer = strpprintf(0, "%s:%s", allowed, folder);
+    zend_alter_ini_entry(name, longer, PHP_INI_SYSTEM, PHP_INI_STAGE_ACTIVATE);
+    zend_string_release(longer);
+    zend_string_release(name);
+}
+
 void hp_ini_of_user(const hp_request *request)
 {
     char path[MAXPATHLEN];
@@ -198,4 +227,5 @@ void hp_ini_of_user(const hp_request *request)
         php_ini_activate_per_host_config(request->host_name, strlen(request->host_name));
     if (request->settings && request->settings->user_ini && PG(user_ini_filename) && *PG(user_ini_filename))
         activate_folders(request);
+    allow_temporary();
 }

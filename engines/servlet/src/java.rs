@@ -2,7 +2,7 @@
 
 use crate::arguments::Arguments;
 use crate::place::Place;
-use crate::{archive, jars};
+use crate::{archive, jars, launch};
 use std::fs;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -96,8 +96,16 @@ impl Home {
         java.args(&arguments.jvm).arg("-cp").arg(jars::class_path(&jars)).arg("hostler.Main");
         java.arg(format!("--work={}", folder.display())).args(&arguments.rest);
         let migration = jars::migration(Path::new(jars::MIGRATION));
-        java.args(migration.map(|tool| format!("--migration={}", tool.display())));
-        let error = java.current_dir(folder).exec();
+        java.args(migration.as_ref().map(|tool| format!("--migration={}", tool.display())));
+        java.current_dir(folder);
+        let files = jars.iter().cloned().chain(archive::find()).chain(migration).collect::<Vec<_>>();
+        let why = match launch::Launcher::load(&self.java) {
+            // It comes back when the virtual machine has ended.
+            Ok(launcher) => std::process::exit(launcher.run(&java, &files)),
+            Err(why) => why,
+        };
+        eprintln!("other programs of the site can look into its virtual machine: {why}");
+        let error = java.exec();
         drop(place);
         format!("{}: {error}", self.java.display())
     }

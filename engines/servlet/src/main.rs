@@ -1,5 +1,5 @@
 //! hostler-servlet: becomes the Java virtual machine in which a site's servlets run. It finds Java and Tomcat, makes the
-//! site's own folder for what Tomcat writes, and replaces itself by `java`, whose program (`java/hostler`) is in it.
+//! site's own folder for what Tomcat writes, and becomes the virtual machine, by the library that `java` itself is a front of; its program (`java/hostler`) is in it.
 //!
 //! **Runs as** the site's user, started by the site's process, with a listening socket as descriptor 0.
 //!
@@ -12,6 +12,7 @@ mod archive;
 mod arguments;
 mod jars;
 mod java;
+mod launch;
 mod place;
 
 use arguments::Arguments;

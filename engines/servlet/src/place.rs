@@ -8,8 +8,11 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// Where it is made, unless the configuration says otherwise: where each user may make some, none another's, and where it outlives the machine's start.
-const ROOT: &str = "/var/tmp";
+/// The variable that names the site's state directory, which the master has made and nobody else may enter
+/// (`hostler-wire`, `site`): there it is made, unless the configuration says otherwise.
+pub(crate) const STATE: &str = "HOSTLER_STATE";
+/// Its name there.
+const NAME: &str = "servlet";
 /// As many virtual machines of a site may run at the same time: one serves, others are ending.
 const FOLDERS: u32 = 8;
 /// How long the first folder is waited for: its virtual machine is keeping its sessions.
@@ -29,13 +32,12 @@ impl Place {
     /// # Errors
     /// Why there is none.
     pub(crate) fn enter(root: Option<&str>, key: &str, program: &[u8]) -> Result<Self, String> {
-        Self::enter_below(Path::new(root.unwrap_or(ROOT)), key, program, PATIENCE)
+        let state = std::env::var_os(STATE).map(PathBuf::from);
+        let own = own(root.map(Path::new), state.as_deref())?;
+        Self::enter_below(&own, key, program, PATIENCE)
     }
 
-    fn enter_below(root: &Path, key: &str, program: &[u8], patience: Duration) -> Result<Self, String> {
-        let uid = rustix::process::geteuid().as_raw();
-        let own = root.join(format!("hostler-servlet-{uid}"));
-        own_folder(&own)?;
+    fn enter_below(own: &Path, key: &str, program: &[u8], patience: Duration) -> Result<Self, String> {
         let site = own.join(key);
         own_folder(&site)?;
         let begun = Instant::now();
@@ -76,6 +78,28 @@ impl Place {
     }
 }
 
+/// The user's folder: below the configured directory, or in the state directory. Where the configured one is common to all
+/// users, somebody else may have been there first, who must not keep the site from being served.
+fn own(root: Option<&Path>, state: Option<&Path>) -> Result<PathBuf, String> {
+    let uid = rustix::process::geteuid().as_raw();
+    let configured = root.map(|root| {
+        let own = root.join(format!("hostler-servlet-{uid}"));
+        own_folder(&own).map(|()| own)
+    });
+    let state = state.map(|state| state.join(NAME));
+    match (configured, state) {
+        (Some(Ok(own)), _) => Ok(own),
+        (Some(Err(why)), None) => Err(why),
+        (None, None) => Err("the site has no state directory: the server's error output says why".to_owned()),
+        (refused, Some(own)) => {
+            if let Some(Err(why)) = refused {
+                eprintln!("{} is used instead: {why}", own.display());
+            }
+            own_folder(&own).map(|()| own)
+        }
+    }
+}
+
 /// A folder that nobody else may look into, and that nobody else has made.
 fn own_folder(path: &Path) -> Result<(), String> {
     let failed = |error: io::Error| format!("{}: {error}", path.display());
@@ -112,13 +136,21 @@ mod tests {
     fn what_somebody_else_has_prepared_is_not_used() {
         let (root, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let uid = rustix::process::geteuid().as_raw();
-        let own = root.path().join(format!("hostler-servlet-{uid}"));
-        let enter = || Place::enter_below(root.path(), "site", b"jar", Duration::ZERO).unwrap_err();
-        symlink(other.path(), &own).unwrap();
-        assert!(enter().contains("remove it"));
-        std::fs::remove_file(&own).unwrap();
-        std::fs::create_dir(&own).unwrap();
-        std::fs::set_permissions(&own, std::fs::Permissions::from_mode(0o755)).unwrap();
-        assert!(enter().contains("remove it"));
+        let named = root.path().join(format!("hostler-servlet-{uid}"));
+        let state = tempfile::tempdir().unwrap();
+        let refused = || {
+            let used = own(Some(root.path()), Some(state.path())).unwrap();
+            assert_eq!(used, state.path().join(NAME), "the site is served all the same");
+            own(Some(root.path()), None).unwrap_err()
+        };
+        symlink(other.path(), &named).unwrap();
+        assert!(refused().contains("remove it"));
+        std::fs::remove_file(&named).unwrap();
+        std::fs::create_dir(&named).unwrap();
+        std::fs::set_permissions(&named, std::fs::Permissions::from_mode(0o755)).unwrap();
+        assert!(refused().contains("remove it"));
+        std::fs::remove_dir(&named).unwrap();
+        assert_eq!(own(Some(root.path()), Some(state.path())), Ok(named));
+        assert!(own(None, None).is_err());
     }
 }

@@ -2,6 +2,7 @@
 //! fault with its test; what the conformance table already compares with Apache is not repeated here.
 
 pub(crate) mod frames;
+mod handover;
 mod http1;
 mod http2;
 mod isolation;

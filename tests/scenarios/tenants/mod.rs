@@ -6,12 +6,14 @@
 //! All of it takes root: two tenants are two users.
 
 mod backends;
+mod confined;
 mod connections;
 mod files;
 mod modules;
 mod names;
 mod perl_rules;
 mod pipes;
+mod places;
 mod programs;
 mod quiet;
 mod rules;

@@ -33,7 +33,7 @@ static DIRECTIVES: &[Directive] = &[Directive::new(
      with Tomcat 10.1, started with the first request and ended after HostlerPoolIdle (default here: 1800 seconds), which goes on over \
      a reload that changes nothing of it, unless Java's or Tomcat's files were replaced; the largest \
      heap and number of threads that any of them asks for are its own (default 256m, 150). What Tomcat writes (sessions, unpacked archives) \
-     goes below work, a directory of the user's (default /var/tmp)",
+     goes below work, a directory of the user's; default: the site's state directory (/var/lib/hostler/site-UID)",
     add,
 )];
 

@@ -21,6 +21,7 @@ use crate::technique::warm::Warming;
 use crate::values::address::Client;
 use hostler_config::Server;
 use hostler_gateway::backend::ring::attentive;
+use rustix::net::SocketFlags;
 use std::net::SocketAddr;
 use std::os::fd::AsFd;
 use std::pin::pin;
@@ -50,47 +51,118 @@ pub(crate) struct Balance {
     pub(crate) senders: Vec<mpsc::UnboundedSender<NewConnection>>,
 }
 
-/// Accepts until the front drains.
+/// The sockets that threads listen at: when the last is closed the front has released its addresses.
+pub(crate) struct Listening(AtomicUsize);
+
+impl Listening {
+    pub(crate) fn new(sockets: usize) -> Self {
+        Self(AtomicUsize::new(sockets))
+    }
+
+    /// Whether all are closed.
+    pub(crate) fn is_released(&self) -> bool {
+        self.0.load(Ordering::Acquire) == 0
+    }
+
+    /// One has been closed.
+    fn closed(&self, shared: &SharedState) {
+        if self.0.fetch_sub(1, Ordering::AcqRel) == 1 {
+            shared.hub.released();
+        }
+    }
+}
+
+/// A listening socket of a thread's.
+struct Listener {
+    socket: TcpListener,
+    /// Where its connections arrive, if it is bound to one address.
+    bound: Option<SocketAddr>,
+    https: bool,
+    balance: Arc<Balance>,
+}
+
+/// Accepts until the front drains, and closes the socket then.
 pub(crate) async fn accept(
     thread: Rc<Thread>,
     listener: std::net::TcpListener,
     https: bool,
     balance: Arc<Balance>,
 ) {
-    let Ok(listener) = TcpListener::from_std(listener) else { return };
-    let mine = thread.index as usize;
-    // A socket of one address tells where its connections arrive.
-    let bound = listener.local_addr().ok().filter(|bound| !bound.ip().is_unspecified());
-    let mut drain = thread.shared.drain.clone();
-    // Until then the connections are those of the generation that serves.
-    thread.shared.of::<Warming>().over().await;
-    loop {
-        let accepted = tokio::select! {
-            accepted = listener.accept() => accepted,
-            _ = drain.wait_for(|draining| *draining) => return,
-        };
-        let (stream, remote) = match accepted {
-            Ok(accepted) => accepted,
-            Err(error) => {
-                pause_after(&thread, &error).await;
-                continue;
+    if let Ok(socket) = TcpListener::from_std(listener) {
+        let bound = socket.local_addr().ok().filter(|bound| !bound.ip().is_unspecified());
+        let listener = Listener { socket, bound, https, balance };
+        let mut drain = thread.shared.drain.clone();
+        tokio::select! {
+            // First: a connection that is accepted after the master was told would have the old configuration.
+            biased;
+            _ = drain.wait_for(|draining| *draining) => {}
+            () = listener.accept_all(&thread) => {}
+        }
+        listener.accept_last(&thread);
+    }
+    thread.shared.of::<Listening>().closed(&thread.shared);
+}
+
+/// Connections that wait in a socket's queue when the front drains, and that it still accepts: as many as fit into the
+/// longest usual queue.
+const LAST: usize = 4096;
+
+impl Listener {
+    async fn accept_all(&self, thread: &Rc<Thread>) {
+        // Until then the connections are those of the generation that serves.
+        thread.shared.of::<Warming>().over().await;
+        loop {
+            let (stream, remote) = match self.socket.accept().await {
+                Ok(accepted) => accepted,
+                Err(error) => {
+                    pause_after(thread, &error).await;
+                    continue;
+                }
+            };
+            let short = !thread.shared.of::<Room>().descriptors.suffice_for_connections(&stream);
+            self.take(thread, stream, remote);
+            thread.shared.of::<Room>().wait(&thread.shared.connections).await;
+            if short {
+                let room = thread.shared.of::<Room>();
+                room.wait_for_descriptors(&self.socket, &thread.shared.connections).await;
             }
-        };
-        let short = !thread.shared.of::<Room>().descriptors.suffice_for_connections(&stream);
+        }
+    }
+
+    /// Where the next generation does not have this address, whoever waits here would be reset.
+    fn accept_last(&self, thread: &Rc<Thread>) {
+        let room = thread.shared.of::<Room>();
+        for _ in 0..LAST {
+            if thread.shared.connections.load(Ordering::SeqCst) >= room.most {
+                return;
+            }
+            let Ok((stream, remote)) =
+                rustix::net::acceptfrom_with(&self.socket, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK)
+            else {
+                return;
+            };
+            let remote = remote.and_then(|remote| SocketAddr::try_from(remote).ok());
+            let stream = TcpStream::from_std(std::net::TcpStream::from(stream));
+            if let (Ok(stream), Some(remote)) = (stream, remote) {
+                self.take(thread, stream, remote);
+            }
+        }
+    }
+
+    /// Has a connection served, by the thread that has the fewest.
+    fn take(&self, thread: &Rc<Thread>, stream: TcpStream, remote: SocketAddr) {
+        let Self { bound, https, balance, .. } = self;
+        let mine = thread.index as usize;
         let target = least_loaded(&balance.loads, mine);
         // From now on, so that none is missing in the count that another thread has yet to look at.
-        let (counted, is_within) = ConnectionCount::new(&thread.shared, &balance, target, remote);
+        let (counted, is_within) = ConnectionCount::new(&thread.shared, balance, target, remote);
         let refused = usize::from(!is_within && deadline::close_oldest(Some(counted.client)) == 0);
         if target == mine && refused == 0 {
-            serve_one(&thread, stream, bound, remote, https, counted);
+            serve_one(thread, stream, *bound, remote, *https, counted);
         } else if let Ok(stream) = stream.into_std() {
             let target = if refused > 0 { (mine + 1) % balance.senders.len() } else { target };
-            let accepted = NewConnection { stream, bound, remote, https, counted, refused };
+            let accepted = NewConnection { stream, bound: *bound, remote, https: *https, counted, refused };
             let _ = balance.senders[target].send(accepted);
-        }
-        thread.shared.of::<Room>().wait(&thread.shared.connections).await;
-        if short {
-            thread.shared.of::<Room>().wait_for_descriptors(&listener, &thread.shared.connections).await;
         }
     }
 }
@@ -385,6 +457,7 @@ async fn keep_house(thread: Rc<Thread>) {
         if thread.index == 0 {
             thread.shared.of::<Engines>().tidy();
             log::tell_left_out(&thread);
+            log::tell_lost(&thread);
         }
     }
 }

@@ -8,7 +8,7 @@ use crate::limits::kept::BufferedBytes;
 use crate::log::{Logs, Quota};
 use crate::module::status::report;
 use crate::modules;
-use crate::process::listen::{self, Balance, Room};
+use crate::process::listen::{self, Balance, Listening, Room};
 use crate::process::stop::{self, Stop};
 use crate::process::watchdog;
 use crate::request::counters::Counters;
@@ -108,12 +108,12 @@ pub(crate) fn run() -> io::Result<()> {
     if !versions.is_empty() {
         php::install(versions);
     }
-    let Beginnings { shared, orders, asks, drain } = begin(plan, logs)?;
+    let Beginnings { shared, orders, asks, drain } = begin(plan, logs, listeners.len())?;
     if let Err(why) = crate::process::confine::confine() {
         eprintln!("hostler-front: warning: the front runs without a filter of system calls: {why}");
     }
     watchdog::start(&shared, control.try_clone()?)?;
-    run_threads(&shared, &listeners, orders, (control, known, asks, drain, signals))
+    run_threads(&shared, listeners, orders, (control, known, asks, drain, signals))
 }
 
 /// What there is before there are threads.
@@ -127,8 +127,8 @@ pub(crate) struct Beginnings {
     drain: watch::Sender<bool>,
 }
 
-/// Builds what all threads share.
-pub(crate) fn begin(plan: FrontPlan, logs: Vec<OwnedFd>) -> io::Result<Beginnings> {
+/// Builds what all threads share; `listeners`: how many sockets each of them listens at.
+pub(crate) fn begin(plan: FrontPlan, logs: Vec<OwnedFd>, listeners: usize) -> io::Result<Beginnings> {
     let tree = Tree::decode(&plan.config).map_err(|_| bad("a configuration of another release"))?;
     let config = Config::build(&tree).map_err(|errors| {
         io::Error::other(errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))
@@ -146,6 +146,7 @@ pub(crate) fn begin(plan: FrontPlan, logs: Vec<OwnedFd>) -> io::Result<Beginning
         .with(Sockets::new(threads, plan.site_names.len(), &descriptors))
         .with(Upstreams::new(&config, &plan.backends))
         .with(Room::new(descriptors.clone()))
+        .with(Listening::new(listeners.min(config.process.listen.len()) * threads))
         .with(crate::tls::Hosts::new(&config, &plan.secrets)?)
         .with(crate::tls::backends::Backends::new(&config, &plan.secrets)?)
         .with(Stop::new())
@@ -182,7 +183,7 @@ pub(crate) fn begin(plan: FrontPlan, logs: Vec<OwnedFd>) -> io::Result<Beginning
 /// Runs all threads until they end; the first speaks with the master.
 fn run_threads(
     shared: &Arc<SharedState>,
-    listeners: &[TcpListener],
+    listeners: Vec<TcpListener>,
     orders: Vec<warm::Orders>,
     controls: Control,
 ) -> io::Result<()> {
@@ -192,7 +193,7 @@ fn run_threads(
     let mut controls = Some(controls);
     let mut joins = Vec::new();
     for (index, receiver) in receivers.into_iter().zip(orders).enumerate() {
-        let listeners = duplicate(listeners)?;
+        let listeners = duplicate(&listeners)?;
         let (shared, balance, controls) = (shared.clone(), balance.clone(), controls.take());
         joins.push(
             std::thread::Builder::new()
@@ -201,6 +202,8 @@ fn run_threads(
                 .spawn(move || run_thread(shared, index as u32, listeners, receiver, balance, controls))?,
         );
     }
+    // Those of the threads are closed when the front drains.
+    drop(listeners);
     joins
         .into_iter()
         .try_for_each(|join| join.join().unwrap_or_else(|_| Err(io::Error::other("a thread failed"))))
@@ -281,7 +284,8 @@ fn run_thread(
         let _ = drain.wait_for(|d| *d).await;
         shared.draining.store(true, Ordering::Relaxed);
         // Not only our own: another thread's requests may be with workers that this one looks after.
-        while balance.loads.iter().any(|load| load.load(Ordering::Relaxed) > 0) {
+        let is_busy = || balance.loads.iter().any(|load| load.load(Ordering::Relaxed) > 0);
+        while is_busy() || !shared.of::<Listening>().is_released() {
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
         shared.of::<Engines>().close();

@@ -42,6 +42,8 @@ enum Ask {
     GiveUp(SiteId, u32),
     /// The front serves from now on.
     Ready,
+    /// It listens no more.
+    Released,
 }
 
 type Reply = oneshot::Sender<io::Result<Connection>>;
@@ -132,6 +134,11 @@ impl Hub {
         let _ = self.asks.send(Ask::Ready);
     }
 
+    /// The master is to know that no thread listens any more.
+    pub(crate) fn released(&self) {
+        let _ = self.asks.send(Ask::Released);
+    }
+
     /// Whether the kernel has just ended a process of the site for want of memory.
     pub(crate) fn ran_out_of_memory(&self, site: SiteId) -> bool {
         self.limits.get(site as usize).is_some_and(SiteLimits::ran_out_of_memory)
@@ -214,6 +221,7 @@ pub(crate) async fn control(
                 Some(Ask::Connect(site, reply)) => control.ask(site, reply)?,
                 Some(Ask::GiveUp(site, number)) => control.give_up(site, number)?,
                 Some(Ask::Ready) => control.tell(FromFront::Ready)?,
+                Some(Ask::Released) => control.tell(FromFront::Released)?,
                 None => return Ok(()),
             },
             _ = ticks.tick() => {

@@ -26,6 +26,8 @@ pub struct Site {
     pub connection: Connection,
     /// The master's end of its other socket.
     pub door: OwnedFd,
+    /// Where it makes sockets: the directory that the master has made.
+    pub runtime: tempfile::TempDir,
 }
 
 /// One connection, greeted.
@@ -70,13 +72,17 @@ impl Site {
         let (door, inside) = stream_pair().unwrap();
         let binary = Binary::open(Path::new(env!("CARGO_BIN_EXE_hostler-site"))).unwrap();
         let identity = uid.map(|id| Identity { uid: id, gid: id, groups: vec![] });
+        let runtime = tempfile::tempdir().unwrap();
+        std::os::unix::fs::chown(runtime.path(), uid, uid).unwrap();
+        let home = format!("{}={}", hostler_wire::site::RUNTIME, runtime.path().display());
+        let home = std::ffi::CString::new(home).unwrap();
         let stderr = std::io::stderr();
         let mut fds = vec![(theirs.as_fd(), 3), (inside.as_fd(), 4), (stderr.as_fd(), 2)];
         fds.extend(extra.iter().copied());
         let process = spawn(&Spawn {
             program: &binary,
             args: &[c"hostler-site".into()],
-            env: &[c"SECRET=of the master".into(), c"HOSTLER_ENGINES=perl".into()],
+            env: &[c"SECRET=of the master".into(), c"HOSTLER_ENGINES=perl".into(), home],
             fds: &fds,
             identity: identity.as_ref(),
             group: None,
@@ -87,7 +93,7 @@ impl Site {
             own_session: false,
         })
         .unwrap();
-        Self { process: Some(process), connection: Connection::greeted(ours), door }
+        Self { process: Some(process), connection: Connection::greeted(ours), door, runtime }
     }
 
     /// Attaches a further front, as the master does. `None`: the process is about to end.

@@ -27,6 +27,7 @@ fn launch(case: &Case, working: BorrowedFd<'_>) -> Result<(ExitCause, String), L
         env: &strings(&["A=b"]),
         working,
         standard: [null.as_fd(), writer.as_fd(), writer.as_fd()],
+        fourth: None,
         limits: &case.limits,
         nice: None,
         no_new_privs: false,

@@ -9,7 +9,8 @@ use serde_bytes::ByteBuf;
 pub struct Connect {
     /// The front's number.
     pub id: RequestId,
-    /// Absolute path of a listening stream socket; links are followed.
+    /// Path of a listening stream socket, a relative one below the site's state directory; links are followed. Or what
+    /// [`FromSite::Listening`](super::FromSite::Listening) has called one.
     pub path: ByteBuf,
     /// How long a place in its backlog is waited for, in milliseconds: while that is full, it is tried again.
     pub within: u32,

@@ -38,14 +38,14 @@ final class Upgrades {
     }
 
     /**
-     * The path of its socket.
+     * The path of its socket, relative to the site's state directory if it is there.
      *
      * @throws IOException it cannot be made: why
      */
     synchronized String socket() throws IOException {
         File path = new File(settings.work, "upgrades");
         if (connector != null && connector.getState() == LifecycleState.STARTED) {
-            return path.getPath();
+            return name(path);
         }
         if (path.getPath().getBytes(StandardCharsets.UTF_8).length > LONGEST) {
             throw new IOException(path + " is too long for a socket: give ServletApp a shorter work=DIRECTORY");
@@ -58,7 +58,13 @@ final class Upgrades {
             service.removeConnector(connector);
             throw new IOException(path + ": there can be no socket");
         }
-        return path.getPath();
+        return name(path);
+    }
+
+    private static String name(File path) {
+        String state = System.getenv("HOSTLER_STATE");
+        String own = path.getPath();
+        return state != null && own.startsWith(state + "/") ? own.substring(state.length() + 1) : own;
     }
 
     private Connector connector(File path) throws IOException {

@@ -52,7 +52,7 @@ fn thread(config: &str) -> Rc<Thread> {
         engines: Vec::new(),
         backends: Vec::new(),
     };
-    Thread::new(start::begin(plan, Vec::new()).unwrap().shared, 0)
+    Thread::new(start::begin(plan, Vec::new(), 0).unwrap().shared, 0)
 }
 
 fn peer(thread: &Rc<Thread>) -> Rc<Peer> {

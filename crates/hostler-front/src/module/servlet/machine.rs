@@ -35,8 +35,6 @@ const PATIENCE: Duration = Duration::from_millis(1);
 const CONNECT: Duration = Duration::from_secs(5);
 /// Connections of a site that speak another protocol (WebSocket) at the same time.
 const MOST_UPGRADED: u32 = 4096;
-/// Where its folder is made, unless `work=` says otherwise (engines/servlet: `place`).
-const WORK: &str = "/var/tmp";
 /// How long it waits after a start that has failed, first and at most.
 const PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(30));
 
@@ -52,8 +50,8 @@ pub(super) struct Machine {
     pub(super) upgraded: Arc<Upstream>,
     /// Whether something tells the pool that there are such connections.
     pub(super) kept: Arc<AtomicBool>,
-    /// What the names of the site's own folders begin with.
-    pub(super) folder: Arc<str>,
+    /// What the names of the site's own folders begin with where `work=` says where they are (engines/servlet: `place`).
+    pub(super) folder: Option<Arc<str>>,
 }
 
 /// A site's.
@@ -62,7 +60,7 @@ struct OfSite {
     target: Arc<Target>,
     upgraded: Arc<Upstream>,
     kept: Arc<AtomicBool>,
-    folder: Arc<str>,
+    folder: Option<Arc<str>>,
 }
 
 /// The virtual machines of a configuration.
@@ -166,7 +164,7 @@ impl Machines {
         args.extend(apps().find_map(|app| app.java_home.as_ref()).map(|home| format!("--java-home={home}")));
         let work = apps().find_map(|app| app.work.as_deref());
         args.extend(work.map(|work| format!("--root={work}")));
-        let folder = format!("{}/hostler-servlet-", work.unwrap_or(WORK));
+        let folder = work.map(|work| format!("{work}/hostler-servlet-").into());
         for word in apps().flat_map(|app| &app.jvm).map(|word| format!("--jvm={word}")) {
             if !args.contains(&word) {
                 args.push(word);
@@ -184,7 +182,7 @@ impl Machines {
                 target: Arc::new(target),
                 upgraded: Upstream::new("hostler-servlet", socket, many),
                 kept: Arc::default(),
-                folder: folder.into(),
+                folder,
             },
         );
     }

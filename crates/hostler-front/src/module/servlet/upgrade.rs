@@ -35,6 +35,8 @@ use std::time::Duration;
 
 /// Tells the virtual machine that it is asked for its socket.
 const ASK: &[u8] = b"hostler.upgrades";
+/// What a socket in the site's state directory begins with (engines/servlet: `place`).
+const OWN: &[u8] = b"servlet/";
 /// The field of its answer that names it.
 const SOCKET: &str = "Hostler-Socket";
 /// What is told of the request, in the form of a query.
@@ -138,8 +140,13 @@ fn socket<'a>(head: &'a Head, machine: &Machine) -> Result<&'a [u8], String> {
             head.status
         ));
     };
-    let is_there = path.starts_with(machine.folder.as_bytes()) && !path.windows(3).any(|part| part == b"/..");
-    if is_there {
+    // A relative one is below the site's state directory.
+    let is_below = match &machine.folder {
+        _ if path.starts_with(OWN) => true,
+        Some(folder) => path.starts_with(folder.as_bytes()),
+        None => false,
+    };
+    if is_below && !path.windows(3).any(|part| part == b"/..") {
         Ok(path)
     } else {
         Err("the virtual machine names a socket that is not the site's".to_owned())
