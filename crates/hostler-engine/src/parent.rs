@@ -2,7 +2,7 @@
 //! was started for, and for that of each later generation which has the same loaded.
 
 use hostler_sys::poll::{self, Watch};
-use hostler_sys::process::{ExitCause, Signal, kill, reap};
+use hostler_sys::process::{Change, ExitCause, Signal, kill, next_change};
 use hostler_sys::signal::Signals;
 use hostler_wire::engine::{FromEngine, Setup, ToEngine, WorkerId};
 use hostler_wire::site::Exit;
@@ -18,6 +18,9 @@ use crate::{Engine, Side, process, worker};
 
 /// How long workers may take for the requests they are at, once their front is gone.
 const LAST_REQUEST: Duration = Duration::from_secs(10);
+
+/// How long a worker may be stopped by a signal (SIGSTOP) until it is killed.
+const STOPPED: Duration = Duration::from_secs(5);
 
 /// How long ended workers are not told of singly.
 const REST: Duration = Duration::from_millis(3);
@@ -168,9 +171,16 @@ impl<E: Engine> Parent<E> {
     }
 
     fn reap_all(&mut self) -> io::Result<()> {
-        while let Some((pid, ended)) = reap() {
+        while let Some((pid, change)) = next_change() {
             // A program's own child, left over by preloaded code, is nobody's news.
             let Some(place) = self.workers.iter().position(|known| known.pid == pid) else { continue };
+            let Change::Ended(ended) = change else {
+                if change == Change::Stopped {
+                    // Its request would wait for ever. One that goes on soon finishes that, and goes.
+                    self.workers[place].last.get_or_insert(Instant::now() + STOPPED);
+                }
+                continue;
+            };
             let Child { link, worker, .. } = self.workers.swap_remove(place);
             let exit = match ended {
                 ExitCause::Status(status) => Exit::Status(status),

@@ -21,7 +21,8 @@ use std::cell::UnsafeCell;
 use std::ffi::c_int;
 use std::ptr::null_mut;
 
-static METHODS: Immutable<[ffi::PyMethodDef; 9]> = Immutable([
+static METHODS: Immutable<[ffi::PyMethodDef; 10]> = Immutable([
+    method(c"confine", confine, c"confine(): no other process of the user's may look into this one."),
     method(c"prepare", prepare, c"prepare(make, loads, extensions): the class of requests, what reads scopes, and what goes into them."),
     method(c"bind", bind, c"bind(cycle): its receive and send."),
     method(c"hears", hears, c"hears(connection): its data_received."),
@@ -56,6 +57,14 @@ static DEFINITION: Definition = Definition(UnsafeCell::new(ffi::PyModuleDef {
 pub extern "C" fn PyInit__hostler_cycle() -> *mut ffi::PyObject {
     // SAFETY: the definition lives for ever.
     unsafe { ffi::PyModuleDef_Init(DEFINITION.0.get()) }
+}
+
+unsafe extern "C" fn confine(_: *mut ffi::PyObject, _: *mut ffi::PyObject) -> *mut ffi::PyObject {
+    given(match hostler_sys::harden::settle(c"hostler-python") {
+        Ok(()) => Ok(py::none()),
+        // SAFETY: the type of an exception.
+        Err(error) => Err(unsafe { py::raise(ffi::PyExc_OSError, &error.to_string()) }),
+    })
 }
 
 /// What is made once and used for each request.

@@ -19,6 +19,41 @@ fn app(text: &str, config: &str) -> Server {
 }
 
 #[test]
+fn a_worker_that_is_stopped_is_replaced() {
+    needs_python!();
+    let server = app("", "");
+    let stopped = pid(&server);
+    let number: u32 = stopped.parse().expect("a number");
+    crate::faults::process::kill(number, rustix::process::Signal::STOP);
+    // Its client is not left waiting until Timeout.
+    let begun = std::time::Instant::now();
+    let _ = server.get("/pid");
+    assert!(begun.elapsed() < std::time::Duration::from_secs(30), "{}", server.error_log());
+    await_that("another one serves", || {
+        let answer = server.get("/pid");
+        answer.status == 200 && answer.text() != stopped
+    });
+    assert!(server.error_log().contains("has been stopped by a signal"), "{}", server.error_log());
+}
+
+#[test]
+fn a_program_all_of_whose_processes_are_stopped_is_replaced() {
+    needs_python!();
+    let server = app("", "");
+    let stopped = pid(&server);
+    let worker: u32 = stopped.parse().expect("a number");
+    let parent = crate::faults::process::status(worker, "PPid").and_then(|pid| pid.parse().ok());
+    for process in [parent.expect("a number"), worker] {
+        crate::faults::process::kill(process, rustix::process::Signal::STOP);
+    }
+    let _ = server.get("/pid");
+    await_that("another one serves", || {
+        let answer = server.get("/pid");
+        answer.status == 200 && answer.text() != stopped
+    });
+}
+
+#[test]
 fn processes_that_a_request_forks_have_no_part_in_it() {
     needs_python!();
     let text = "

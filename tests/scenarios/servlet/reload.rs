@@ -84,6 +84,18 @@ fn a_virtual_machine_goes_on_over_a_reload() {
 }
 
 #[test]
+fn a_virtual_machine_that_is_stopped_is_replaced() {
+    needs_java!();
+    let server = site("").start();
+    let (machine, _) = count(&server);
+    process::kill(machine, rustix::process::Signal::STOP);
+    let _ = server.get("/shop/do/count");
+    await_that("another one serves", || server.get("/shop/do/count").status == 200);
+    let (other, _) = count(&server);
+    assert!(other != machine && !process::runs(machine), "{}", server.error_log());
+}
+
+#[test]
 fn a_virtual_machine_that_is_configured_otherwise_is_another_one() {
     needs_java!();
     let server = site("").start();

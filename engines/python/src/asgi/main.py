@@ -21,6 +21,8 @@ from .said import ERROR, NOTICE, WARN, say
 # First and longest pause after no worker could begin, and after one has died young, in seconds.
 PAUSES = (1, 30)
 YOUNG = 5
+# How long a worker may be stopped (SIGSTOP), in seconds: its clients would wait for ever.
+STOPPED = 5
 
 
 class Options:
@@ -88,6 +90,8 @@ class Child:
         self.since = self.moved = time.monotonic()
         self.beats = 0
         self.is_ready = self.is_condemned = False
+        # When it was stopped by a signal.
+        self.stopped = None
 
 
 class Parent:
@@ -227,14 +231,18 @@ class Parent:
     def _reap(self):
         while self._children:
             try:
-                pid, status = os.waitpid(-1, os.WNOHANG)
+                pid, status = os.waitpid(-1, os.WNOHANG | os.WUNTRACED | os.WCONTINUED)
             except ChildProcessError:
                 return
             if pid == 0:
                 return
-            child = self._children.pop(pid, None)
+            child = self._children.get(pid)
             if child is None:
                 continue
+            if os.WIFSTOPPED(status) or os.WIFCONTINUED(status):
+                child.stopped = time.monotonic() if os.WIFSTOPPED(status) else None
+                continue
+            del self._children[pid]
             self._board.clear(child.slot)
             if child.pipe is not None:
                 self._hear(child)
@@ -269,6 +277,11 @@ class Parent:
     def _watch(self):
         now = time.monotonic()
         for child in self._children.values():
+            if child.stopped is not None and now - child.stopped > STOPPED:
+                say(ERROR, f"the worker {child.pid} is killed: it has been stopped by a signal for {STOPPED} s")
+                child.is_condemned = True
+                child.stopped = None
+                end(child.pid, signal.SIGKILL)
             beats, _ = self._board.row(child.slot)
             if beats != child.beats:
                 child.beats, child.moved = beats, now
@@ -346,20 +359,39 @@ def end(pid, number):
         pass
 
 
+def confine(settle):
+    """No other process of the site's user may trace this one or read its memory, as with all warm workers
+    (hostler-sys, harden): what is secret to the application is not its CGI programs'. Workers inherit it."""
+    try:
+        settle()
+    except (ImportError, AttributeError, OSError) as error:
+        say(ERROR, f"other programs of the site can look into the application's processes: {error}")
+
+
+def settle_by_libc():
+    """What the extension does, for interpreters that cannot load it (prctl(2), PR_SET_DUMPABLE)."""
+    import ctypes
+
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.prctl(4, 0, 0, 0, 0) != 0:
+        raise OSError(ctypes.get_errno(), "prctl")
+
+
 def quicken(extension):
-    """Has plain requests served by the extension, if the interpreter can load it."""
+    """Has plain requests served by the extension, if the interpreter can load it. Returns what confines this process."""
     if sys.implementation.name != "cpython" or "t" in getattr(sys, "abiflags", ""):
-        return
+        return settle_by_libc
     loader = ExtensionFileLoader("_hostler_cycle", f"/proc/self/fd/{extension}")
     try:
         module = module_from_spec(spec_from_loader("_hostler_cycle", loader))
         loader.exec_module(module)
     except ImportError as error:
         say(WARN, f"requests are served more slowly: the extension can't be loaded: {error}")
-        return
+        return settle_by_libc
     module.prepare(http.Cycle, marshal.loads, http.EXTENSIONS)
     http.Cycle.bind = module.bind
     connection.hears, connection.links = module.hears, module
+    return module.confine
 
 
 def main(descriptors, words):
@@ -370,7 +402,7 @@ def main(descriptors, words):
     os.close(null)
     for descriptor in descriptors:
         os.set_inheritable(descriptor, False)
-    quicken(descriptors[1])
+    confine(quicken(descriptors[1]))
     sys.argv = ["hostler-python"]
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(line_buffering=True, errors="backslashreplace")

@@ -9,11 +9,25 @@ use crate::{Arity, Directive};
 pub enum NoNewPrivileges {
     /// Nobody.
     None,
-    /// Warm parents and their workers; CGI programs and commands of SSI do not.
+    /// All that engines run, parents, workers and virtual machines; CGI and FastCGI programs and commands of SSI do not.
     #[default]
     Engines,
     /// All programs of the site.
     All,
+}
+
+impl NoNewPrivileges {
+    /// Whether it holds for the processes of engines, whatever they listen at: parents, workers, virtual machines.
+    #[must_use]
+    pub fn holds_for_engines(self) -> bool {
+        self != Self::None
+    }
+
+    /// Whether it holds for the site's own programs.
+    #[must_use]
+    pub fn holds_for_programs(self) -> bool {
+        self == Self::All
+    }
 }
 
 pub(super) const NO_NEW_PRIVILEGES: Directive = Directive::new(
@@ -21,7 +35,7 @@ pub(super) const NO_NEW_PRIVILEGES: Directive = Directive::new(
     Arity::Take1,
     "none|engines|all",
     "Which programs can gain nothing by set-user-id and set-group-id programs (no_new_privs of prctl(2)): none of them, \
-     warm workers (default), or CGI programs and commands of SSI too. A worker that sends mail by a set-id sendmail needs \
+     warm workers (default), or CGI and FastCGI programs and commands of SSI too. A worker that sends mail by a set-id sendmail needs \
      none",
     |cmd, args| {
         let words = [

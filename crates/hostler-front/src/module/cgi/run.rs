@@ -9,7 +9,6 @@ use crate::site::connection::Running;
 use bytes::Bytes;
 use hostler_cgi::Environment;
 use hostler_config::directives::core::Rlimit;
-use hostler_config::directives::pool::NoNewPrivileges;
 use hostler_config::directives::pool::programs_of_site;
 use hostler_config::pools;
 use hostler_gateway::Error;
@@ -79,7 +78,7 @@ async fn start(
     let env = environment.into_entries().into_iter().map(ByteBuf::from).collect();
     // suexec's checks belong to users that sites were given; Apache makes none without.
     let suexec = request.server.conf.core.assign_user.is_some();
-    let no_new_privs = request.server.conf.core.no_new_privileges.unwrap_or_default() == NoNewPrivileges::All;
+    let no_new_privs = request.server.conf.core.no_new_privileges.unwrap_or_default().holds_for_programs();
     let run = Run { id: 0, program, env, suexec, limits: limits(request), no_new_privs };
     let shared = &request.thread.shared;
     let site = request.thread.site(&request.server);

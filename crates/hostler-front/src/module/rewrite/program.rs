@@ -12,7 +12,6 @@ use crate::request::thread::Thread;
 use crate::request::{Request, settings};
 use crate::site::connection::Running;
 use hostler_config::Server;
-use hostler_config::directives::pool::NoNewPrivileges;
 use hostler_gateway::backend::cgi::{Dialogue, Sink, Unanswered};
 use hostler_gateway::supervisor::Process;
 use hostler_wire::plan::SiteId;
@@ -169,7 +168,7 @@ impl Owner {
             env: vec![path_of_programs.into()],
             suexec: core.assign_user.is_some(),
             limits: Limits::default(),
-            no_new_privs: core.no_new_privileges.unwrap_or_default() == NoNewPrivileges::All,
+            no_new_privs: core.no_new_privileges.unwrap_or_default().holds_for_programs(),
         };
         let link = self.thread.site(&self.server).link().await.map_err(|error| error.to_string())?;
         let (pipes, ends) = link.standard(true).await.map_err(|error| error.to_string())?;

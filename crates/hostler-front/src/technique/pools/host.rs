@@ -7,7 +7,6 @@ use crate::request::thread::Thread;
 use crate::site::connection::{Running, SiteError};
 use crate::technique::pools::Which;
 use hostler_config::Server;
-use hostler_config::directives::pool::NoNewPrivileges;
 use hostler_config::pools::{self, Pool};
 use hostler_gateway::supervisor::Process;
 use hostler_gateway::supervisor::fork::{Host, NewParent};
@@ -63,8 +62,7 @@ impl EngineHost {
         let env = self.environment();
         // Processor time is the workers': the parent would use it up by forking.
         let limits = Limits { cpu: None, ..pools::limits(self.server()) };
-        let no_new_privs =
-            self.server().conf.core.no_new_privileges.unwrap_or_default() != NoNewPrivileges::None;
+        let no_new_privs = self.server().conf.core.no_new_privileges.unwrap_or_default().holds_for_engines();
         let warm = Warm { pool: self.mark.clone(), key: self.key(&env, limits, no_new_privs), fresh };
         let program = Program::Engine { name: self.program().to_owned(), warm };
         let run = Run { id: 0, program, env, suexec: false, limits, no_new_privs };

@@ -5,7 +5,6 @@ use crate::log;
 use crate::request::thread::Thread;
 use crate::site::connection::Running;
 use hostler_config::Server;
-use hostler_config::directives::pool::NoNewPrivileges;
 use hostler_gateway::backend::stream::Protocol;
 use hostler_gateway::supervisor::Process;
 use hostler_gateway::supervisor::listen::{self, Host};
@@ -129,7 +128,19 @@ impl RunningProgram {
             env: env.iter().map(|entry| entry.to_vec().into()).collect(),
             suexec: core.assign_user.is_some(),
             limits: *limits,
-            no_new_privs: core.no_new_privileges.unwrap_or_default() == NoNewPrivileges::All,
+            no_new_privs: self.no_new_privs(),
+        }
+    }
+}
+
+impl RunningProgram {
+    /// A name without a slash is an engine's: what it runs is confined as all warm code is.
+    fn no_new_privs(&self) -> bool {
+        let configured = self.server.conf.core.no_new_privileges.unwrap_or_default();
+        if self.program.path.contains(&b'/') {
+            configured.holds_for_programs()
+        } else {
+            configured.holds_for_engines()
         }
     }
 }
