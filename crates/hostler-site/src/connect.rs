@@ -134,7 +134,8 @@ fn find(path: &[u8], homes: &Homes) -> Result<Node, ConnectError> {
     let other = |error: &io::Error| ConnectError::Other { errno: errno(error) };
     let mut absolute = PathBuf::new();
     if !path.starts_with(b"/") {
-        absolute.push(homes.state().map_err(|error| other(&error))?);
+        let invalid = ConnectError::Other { errno: Errno::INVAL.raw_os_error() };
+        absolute.push(homes.state().map_err(|_| invalid)?);
     }
     absolute.push(OsStr::from_bytes(path));
     let path = absolute.as_os_str().as_bytes();

@@ -38,7 +38,7 @@ impl Homes {
 
 /// Its user may have opened it to others since it was last used.
 fn own(path: Option<&Path>) -> io::Result<&Path> {
-    let path = path.ok_or(io::ErrorKind::NotFound)?;
+    let path = path.ok_or(rustix::io::Errno::NOENT)?;
     private::make_own(path)?;
     Ok(path)
 }
