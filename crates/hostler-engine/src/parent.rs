@@ -19,7 +19,7 @@ use crate::{Engine, Side, process, worker};
 /// How long workers may take for the requests they are at, once their front is gone.
 const LAST_REQUEST: Duration = Duration::from_secs(10);
 
-/// How long a worker may be stopped by a signal (SIGSTOP) until it is killed.
+/// The longest time that a worker may be stopped by a signal (SIGSTOP); then it is killed.
 const STOPPED: Duration = Duration::from_secs(5);
 
 /// How long ended workers are not told of singly.

@@ -128,7 +128,7 @@ impl Generation {
         }
     }
 
-    /// Whether its front may still accept connections, or keeps an address bound.
+    /// Returns true if its front may still accept connections, or keeps an address bound.
     pub(crate) fn still_listens(&self) -> bool {
         let listens = self.front.as_ref().is_some_and(|front| !front.released && !front.closed);
         matches!(self.phase, Phase::Draining { .. }) && listens

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use crate::generation::Phase;
 use crate::master::Master;
 
-/// How long older fronts may take to close their sockets.
+/// The longest time that older fronts may take to close their sockets.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A generation that serves and is to be announced.

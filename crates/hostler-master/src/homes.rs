@@ -4,7 +4,7 @@
 //! Under root they are `/run/hostler/site-UID` and `/var/lib/hostler/site-UID`, the site user's alone, and root alone can
 //! change what is above them: no tenant can have made another's first. All servers of a machine share them, as they do
 //! the user. Without root all sites are the user who started the server, in whose own directories they are:
-//! `$XDG_RUNTIME_DIR/hostler` and `$XDG_STATE_HOME/hostler`, or one under a name that nobody can guess.
+//! `$XDG_RUNTIME_DIR/hostler` and `$XDG_STATE_HOME/hostler`, or one with an unguessable name.
 //!
 //! **Diagnostics**: a directory that cannot be had is an error; the site runs without it, and what needs it reports that.
 
@@ -21,7 +21,7 @@ use crate::report;
 
 /// Our directory in the system's.
 const NAME: &str = "hostler";
-/// Where that is under root.
+/// Its parent directories under root.
 const RUN: &str = "/run";
 const LIB: &str = "/var/lib";
 
@@ -37,7 +37,7 @@ pub(crate) struct Homes {
 struct Own {
     runtime: PathBuf,
     state: PathBuf,
-    /// What is removed in the end.
+    /// A directory that is removed at the end.
     unique: Option<PathBuf>,
 }
 
@@ -78,7 +78,7 @@ impl Homes {
         Ok(homes)
     }
 
-    /// Removes what nobody could find again.
+    /// Removes a directory with an unguessable name: no later server could find it.
     pub(crate) fn remove(&mut self) {
         if let Some(unique) = self.own.take().and_then(|own| own.unique) {
             let _ = std::fs::remove_dir_all(unique);
@@ -91,7 +91,7 @@ fn homes_of_user(uid: u32, gid: u32) -> Result<[PathBuf; 2], String> {
     let make = |above: &str| -> Result<PathBuf, String> {
         let parent = open_directory(Path::new(above), Trust::Root(&|_| false)).map_err(|e| e.to_string())?;
         let common = Path::new(above).join(NAME);
-        let failed = |path: &Path, e: &dyn std::fmt::Display| format!("can't make {}: {e}", path.display());
+        let failed = |path: &Path, e: &dyn std::fmt::Display| format!("cannot make {}: {e}", path.display());
         private::make_common(parent.as_fd(), OsStr::new(NAME)).map_err(|e| failed(&common, &e))?;
         let directory = open_directory(&common, Trust::Root(&|_| false)).map_err(|e| e.to_string())?;
         let path = common.join(&name);
@@ -114,7 +114,7 @@ impl Own {
         }
         let common = std::env::temp_dir();
         let unique = private::make_unique(&common)
-            .map_err(|e| format!("can't make a directory in {}: {e}", common.display()))?;
+            .map_err(|e| format!("cannot make a directory in {}: {e}", common.display()))?;
         Ok(Self {
             runtime: runtime.unwrap_or_else(|| unique.clone()),
             state: state.unwrap_or_else(|| unique.clone()),

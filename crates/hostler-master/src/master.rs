@@ -217,7 +217,7 @@ impl Master {
             match signal {
                 Signal::TERM | Signal::INT | Signal::QUIT => self.stop(now),
                 Signal::HUP | Signal::USR1 => self.begin_reload(now),
-                // A terminal says so, too, when its size changes.
+                // The kernel sends it, too, when a terminal's size changes.
                 Signal::WINCH if by_a_process => self.stop_gracefully(now),
                 Signal::CHILD => self.reap_all(now),
                 _ => {}

@@ -125,8 +125,8 @@ fn connect(path: &[u8], homes: &Homes, programs: &Programs) -> Result<OwnedFd, C
     })
 }
 
-/// What stands at a path, a relative one being below the site's state directory; where a directory may not be entered,
-/// that one is told.
+/// Resolves a path; a relative one is below the site's state directory. An error names the directory that may not be
+/// entered.
 fn find(path: &[u8], homes: &Homes) -> Result<Node, ConnectError> {
     if path.is_empty() || path.contains(&0) {
         return Err(ConnectError::Other { errno: Errno::INVAL.raw_os_error() });

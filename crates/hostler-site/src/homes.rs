@@ -5,7 +5,7 @@ use hostler_wire::site::{RUNTIME, STATE};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Where they are; `None`: the master could not make them.
+/// Their paths; `None`: the master could not make them.
 #[derive(Debug, Default)]
 pub(crate) struct Homes {
     runtime: Option<PathBuf>,

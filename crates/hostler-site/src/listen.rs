@@ -1,6 +1,6 @@
-//! The socket of a program that listens. It is made in the site's runtime directory, which nobody but the site's user may
-//! enter, and loses its name there at once: who connects is this process, which holds it, and whatever ends this
-//! process, nothing is left behind.
+//! The socket of a program that listens. It is made in the site's runtime directory, which only the site's user may
+//! enter, and loses its name there at once. Only this process, which keeps the inode open, can connect to it, and nothing is
+//! left behind when this process is killed.
 
 use hostler_sys::fs::Node;
 use hostler_sys::private;
@@ -19,7 +19,7 @@ use crate::walk::errno;
 
 /// The socket's name, as long as it has one.
 const NAME: &str = "socket";
-/// What the names of these sockets begin with in `Connect`; those of files begin with a slash.
+/// The first byte of the names of these sockets in `Connect`; those of files begin with a slash.
 const MARK: u8 = b'@';
 
 /// A socket that a program listens at.
@@ -62,18 +62,18 @@ impl Listener {
         Ok((Self { socket: node?, name: name.into_bytes() }, socket))
     }
 
-    /// What it is called in `Connect`.
+    /// Its name in `Connect`.
     pub(crate) fn name(&self) -> &[u8] {
         &self.name
     }
 
-    /// What to connect to.
+    /// The socket's inode.
     pub(crate) fn socket(&self) -> &Node {
         &self.socket
     }
 }
 
-/// Whether this is the name of such a socket.
+/// Returns true if this is the name of such a socket.
 pub(crate) fn is_name(path: &[u8]) -> bool {
     path.first() == Some(&MARK)
 }

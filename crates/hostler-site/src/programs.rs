@@ -18,8 +18,8 @@ use std::time::{Duration, Instant};
 /// From SIGTERM to SIGKILL.
 pub(crate) const GRACE: Duration = Duration::from_secs(3);
 
-/// How long a warm parent or a program that listens may be stopped (SIGSTOP): it has the requests of all who connect,
-/// which would wait for ever.
+/// The longest time that a warm parent or a program that listens may be stopped (SIGSTOP); then it is killed. The requests
+/// of all its clients would wait for ever.
 const STOPPED: Duration = Duration::from_secs(5);
 
 /// How often is looked whether a group that was sent SIGTERM is gone.

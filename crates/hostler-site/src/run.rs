@@ -44,7 +44,7 @@ pub(crate) fn run(
         Program::Engine { name, .. } => Ready::engine(engines, name)?,
     };
     let mut env = strings(&run.env)?;
-    // Without it an engine says itself what it lacks.
+    // An engine that needs it reports its absence.
     if ready.is_engine()
         && let Ok(state) = homes.state()
     {

@@ -20,7 +20,7 @@ use std::path::Path;
 
 /// What the kernel puts behind a path that leads to another file by now, or to none.
 const GONE: &str = " (deleted)";
-/// Most bytes of what a program says that it runs: some hundred files.
+/// Most bytes of a program's list of files: some hundred files.
 const MOST: usize = 256 << 10;
 
 /// A program that is shared.
@@ -30,7 +30,7 @@ pub(crate) struct Shared {
     run: Run,
     /// The reading ends of its standard output and error.
     output: [OwnedFd; 2],
-    /// Where it writes which files it runs: nobody can look into it.
+    /// A memory file in which it lists the files that it runs: other processes cannot look into it.
     code: OwnedFd,
 }
 
@@ -63,10 +63,10 @@ impl Shared {
         self.code.as_fd()
     }
 
-    /// Whether what it runs was replaced: code, and archives of code.
+    /// Returns true if a file that it runs was replaced: code, or an archive of code.
     pub(crate) fn is_replaced(&self, process: Pid) -> bool {
         match memfd::peek(&self.code, MOST) {
-            // It can be looked into as long as it has not said.
+            // Until it has written its list it can be looked into.
             Ok(code) if code.is_empty() => is_replaced(process),
             Ok(code) => code.split(|byte| *byte == b'\n').any(stands_anew),
             Err(_) => true,
@@ -82,7 +82,7 @@ impl Shared {
     }
 }
 
-/// Whether what a process runs was replaced that has not said what that is: what it has mapped as code, and archives of code that it has open. In doubt it was.
+/// Returns true if code that a process has mapped, or an archive of code that it has open, was replaced; in doubt too.
 fn is_replaced(process: Pid) -> bool {
     let folder = format!("/proc/{}", process.as_raw_nonzero());
     let Ok(maps) = fs::read(format!("{folder}/maps")) else { return true };
@@ -110,7 +110,7 @@ fn is_gone_and_back(path: &[u8]) -> bool {
     Path::new(std::ffi::OsStr::from_bytes(before)).symlink_metadata().is_ok()
 }
 
-/// Whether another file has come to where this one was. One that is gone, or out of reach, was not replaced.
+/// Returns true if another file stands at this one's path. One that is gone, or out of reach, was not replaced.
 fn stands_anew(line: &[u8]) -> bool {
     let mut words = line.splitn(3, |byte| *byte == b' ');
     let mut number = || std::str::from_utf8(words.next()?).ok()?.parse::<u64>().ok();

@@ -29,7 +29,7 @@ pub fn open(name: &str) -> io::Result<OwnedFd> {
     Ok(memfd_create(name, MemfdFlags::CLOEXEC)?)
 }
 
-/// What stands at the beginning of a memory file that others may write to, at most `most` bytes.
+/// Reads the beginning of a memory file that others may write to, at most `most` bytes.
 ///
 /// # Errors
 /// The kernel's.

@@ -1,6 +1,6 @@
 //! Directories that are one user's alone.
 //!
-//! Root makes them for others with [`make_for`], in a directory that root alone can change: then nobody else can have
+//! Root makes them for others with [`make_for`], in a directory that root alone can change: then no other user can have
 //! made one of that name, and root need not look at what its owner does in it. A process makes its own with
 //! [`make_own`], and with [`make_unique`] where others may make directories too.
 
@@ -73,7 +73,7 @@ pub fn make_own(path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Whether a directory stands there that belongs to this process's user; a link does not count.
+/// Returns true if this is a directory of this process's user; a link does not count.
 ///
 /// # Errors
 /// The kernel's.
@@ -83,13 +83,13 @@ pub fn is_own(path: &Path) -> io::Result<bool> {
     Ok(is_directory && found.st_uid == rustix::process::geteuid().as_raw())
 }
 
-/// Whether it is this user's, and others may neither enter nor change it.
+/// Returns true if it is this user's, and others may neither enter nor change it.
 #[must_use]
 pub fn is_private(path: &Path) -> bool {
     is_own(path).unwrap_or(false) && mode(path).is_ok_and(|mode| mode & 0o077 == 0)
 }
 
-/// Whether no one but this user and root can rename or remove what stands in this directory.
+/// Returns true if only this user and root can rename or remove entries of this directory.
 #[must_use]
 pub fn is_safe_parent(path: &Path) -> bool {
     let Ok(found) = rustix::fs::stat(path) else { return false };

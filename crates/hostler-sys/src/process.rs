@@ -174,7 +174,7 @@ fn ended(status: WaitStatus) -> Option<ExitCause> {
     status.exit_status().map(ExitCause::Status).or_else(|| status.terminating_signal().map(ExitCause::Signal))
 }
 
-/// What has become of a child.
+/// A change of a child's state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
     /// It has ended, and has been reaped.
@@ -185,7 +185,7 @@ pub enum Change {
     Continued,
 }
 
-/// The next child of which something has become; `None`: there is none.
+/// Returns the next child whose state has changed; `None`: there is none.
 #[must_use]
 pub fn next_change() -> Option<(Pid, Change)> {
     let options = WaitOptions::NOHANG | WaitOptions::UNTRACED | WaitOptions::CONTINUED;

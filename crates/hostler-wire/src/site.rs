@@ -223,7 +223,7 @@ pub enum FromSite {
         id: RequestId,
         /// Its process id, for the log.
         pid: u32,
-        /// What its socket is called in [`ToSite::Connect`] to this process.
+        /// The name of its socket in [`ToSite::Connect`] to this process.
         path: ByteBuf,
         /// It has run before, for another front.
         adopted: bool,

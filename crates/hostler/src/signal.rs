@@ -37,7 +37,7 @@ pub(crate) fn stop(args: &Stop) -> Result<(), Failed> {
     })
 }
 
-/// How long a stop is waited for, in seconds.
+/// The default of `--wait` for an immediate stop, in seconds.
 const STOP: u64 = 15;
 
 pub(crate) fn reload(args: &Reload) -> Result<(), Failed> {

@@ -14,7 +14,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The variable that names the descriptor at which is said which files are run (`hostler-wire`, `site`).
+/// The variable that names the descriptor for the list of files that are run (`hostler-wire`, `site`).
 const CODE: &str = "HOSTLER_CODE";
 
 /// The function of that name (`launcher/main.c` calls it with what `java` was started with, since Java 9).
@@ -45,7 +45,7 @@ pub(crate) struct Launcher {
 
 impl Launcher {
     /// # Errors
-    /// What it lacks.
+    /// The library or function that is missing.
     pub(crate) fn load(java: &Path) -> Result<Self, String> {
         let home = java.parent().and_then(Path::parent).ok_or("no home of Java")?;
         let libraries = home.join("lib");
@@ -102,7 +102,7 @@ impl Launcher {
             std::env::set_current_dir(folder)?;
         }
         self.say_code(files)?;
-        // As all warm workers: nobody else of the same user traces it, or reads its memory and descriptors.
+        // As all warm workers: no other process of the user traces it, or reads its memory and descriptors.
         set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
         rustix::thread::set_name(c"hostler-servlet")?;
         for signal in [libc::SIGSEGV, libc::SIGBUS, libc::SIGPIPE] {
@@ -112,12 +112,12 @@ impl Launcher {
         Ok(())
     }
 
-    /// Says which files are run, for the site's process, which cannot look into this one any more.
+    /// Lists the files that are run, for the site's process, which cannot look into this one any more.
     fn say_code(&self, files: &[PathBuf]) -> std::io::Result<()> {
         let Some(number) = std::env::var(CODE).ok().and_then(|number| number.parse().ok()) else {
             return Ok(());
         };
-        // SAFETY: whoever has set the variable has opened the descriptor for this; the process has one thread.
+        // SAFETY: the site's process has set the variable and opened the descriptor for this; the process has one thread.
         let mut code = unsafe {
             std::env::remove_var(CODE);
             fs::File::from_raw_fd(number)

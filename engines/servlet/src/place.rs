@@ -8,7 +8,7 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// The variable that names the site's state directory, which the master has made and nobody else may enter
+/// The variable that names the site's state directory, which the master has made and no other user may enter
 /// (`hostler-wire`, `site`): there it is made, unless the configuration says otherwise.
 pub(crate) const STATE: &str = "HOSTLER_STATE";
 /// Its name there.
@@ -79,7 +79,7 @@ impl Place {
 }
 
 /// The user's folder: below the configured directory, or in the state directory. Where the configured one is common to all
-/// users, somebody else may have been there first, who must not keep the site from being served.
+/// users, another user may have made it first, which must not keep the site from being served.
 fn own(root: Option<&Path>, state: Option<&Path>) -> Result<PathBuf, String> {
     let uid = rustix::process::geteuid().as_raw();
     let configured = root.map(|root| {

@@ -21,7 +21,7 @@ fn configure(server: &Server, change: impl Fn(String) -> String) {
     fs::write(&file, change(fs::read_to_string(&file).expect("a configuration"))).expect("it can be written");
 }
 
-/// What the server answers on a connection of its own: the value of `X-Version`.
+/// Returns the value of `X-Version` from an answer on a connection of its own.
 fn version(port: u16) -> std::io::Result<String> {
     let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port))?;
     stream.set_read_timeout(Some(Duration::from_secs(20)))?;

@@ -1,5 +1,5 @@
-//! What a tenant's warm code runs as: it gains nothing by set-id programs, and the tenant's other programs cannot look into
-//! it. One test for all engines: each that is added has to be here.
+//! The confinement of processes with a tenant's warm code: they gain nothing by set-id programs, and the tenant's other
+//! programs cannot look into them. One test for all engines: each that is added has to be here.
 
 use super::{A, Owned, tenants};
 use crate::faults::process;
@@ -27,7 +27,7 @@ ASGIApp @ROOT@/a/app/app.py
 </Location>
 "#;
 
-/// Processes of a user's, whoever has started them.
+/// All processes of a user.
 fn of_user(uid: u32) -> Vec<u32> {
     let all = fs::read_dir("/proc").expect("processes").flatten();
     let pids = all.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
@@ -38,7 +38,7 @@ fn of_user(uid: u32) -> Vec<u32> {
     pids.filter(is_its).collect()
 }
 
-/// The user that what the kernel shows of a process belongs to: root where nobody may look into it (proc(5)).
+/// The owner of a process's files in /proc: root if the process is not dumpable (proc(5)).
 fn owner_of_memory(pid: u32) -> Option<u32> {
     Some(fs::metadata(format!("/proc/{pid}/mem")).ok()?.uid())
 }

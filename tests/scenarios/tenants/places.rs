@@ -1,4 +1,4 @@
-//! Where the server keeps what is a tenant's: directories that no other tenant can have made first, or enter.
+//! The directories of a tenant: no other tenant can make them first, or enter them.
 
 use super::{A, Attack, B, Owned, tenants};
 use crate::faults::{await_that, process};
@@ -10,11 +10,11 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Says in which folder an upload was put.
+/// Prints the folder of an upload.
 const UPLOAD: &str = "<?php echo dirname($_FILES['f']['tmp_name']);";
 const BODY: &str =
     "--x\r\nContent-Disposition: form-data; name=\"f\"; filename=\"n\"\r\n\r\nhello\r\n--x--\r\n";
-/// An application for ASGI, whose server listens at a socket that is made for it.
+/// An ASGI application: its program listens at a socket that the site's process makes.
 pub(super) const ASGI: &str = "async def app(scope, receive, send):\n\
     \x20   await send({'type': 'http.response.start', 'status': 200, 'headers': []})\n\
     \x20   await send({'type': 'http.response.body', 'body': b'by ASGI'})\n";
@@ -25,13 +25,6 @@ fn runtime(uid: u32) -> PathBuf {
 
 fn state(uid: u32) -> PathBuf {
     format!("/var/lib/hostler/site-{uid}").into()
-}
-
-/// What earlier runs have left is removed: the directories of these users are these tests'.
-fn without_directories(uid: u32) {
-    for directory in [runtime(uid), state(uid)] {
-        let _ = fs::remove_dir_all(directory);
-    }
 }
 
 fn as_user(uid: u32, program: &str, argument: &Path) -> bool {
@@ -50,8 +43,7 @@ fn upload(server: &Server) -> String {
 fn no_tenant_can_have_taken_another_s_directories() {
     needs_root!();
     needs_php!();
-    without_directories(A);
-    // As another tenant may do at any time before. Here B is the one who attacks.
+    // As another tenant may do at any time before. Here B is the attacker.
     let common = ["/var/tmp/hostler-servlet-", "/tmp/hostler-php-", "/tmp/hostler-site-"];
     let taken: Vec<PathBuf> = common.iter().map(|name| PathBuf::from(format!("{name}{A}"))).collect();
     for path in &taken {
@@ -93,9 +85,11 @@ fn no_tenant_can_have_taken_another_s_directories() {
 fn a_directory_that_its_user_has_opened_to_others_is_closed_again() {
     needs_root!();
     needs_php!();
-    without_directories(A);
-    fs::create_dir_all(state(A)).expect("a directory");
-    chown(state(A), Some(A), Some(A)).expect("it is A's");
+    // Other tests have the same users, and servers of them may run.
+    if !state(A).exists() {
+        fs::create_dir_all(state(A)).expect("a directory");
+        chown(state(A), Some(A), Some(A)).expect("it is A's");
+    }
     fs::set_permissions(state(A), std::os::unix::fs::PermissionsExt::from_mode(0o777)).expect("open to all");
     let php = "<FilesMatch \"\\.php$\">\nSetHandler application/x-httpd-php\n</FilesMatch>\n";
     let server = tenants(php).a_file("htdocs/up.php", UPLOAD).start();
@@ -113,17 +107,17 @@ fn asgi() -> Site {
 fn a_site_process_that_is_killed_leaves_no_socket_behind() {
     needs_root!();
     needs_program!("/usr/bin/python3");
-    without_directories(A);
     let server = asgi().start();
     let ask = || server.get_with("/asgi", "Host: a.test\r\n").text();
     assert_eq!(ask(), "by ASGI", "{}", server.error_log());
     let left = || fs::read_dir(runtime(A)).expect("the directory").count();
-    assert_eq!(left(), 0, "a socket has no name that could be left");
+    // Other servers of the user's may be making sockets.
+    await_that("a socket has no name that could be left", || left() == 0);
     let own = |pid: &u32| process::status(*pid, "Uid").is_some_and(|ids| ids.starts_with(&A.to_string()));
     let site = process::named(&server, "hostler-site").into_iter().find(own).expect("A's process");
     process::kill(site, Signal::KILL);
     await_that("another process serves", || ask() == "by ASGI");
-    assert_eq!(left(), 0);
+    await_that("nothing is left", || left() == 0);
 }
 
 #[test]

@@ -22,7 +22,7 @@ pub(crate) struct Destination {
     failing: AtomicBool,
     /// Lines that could not be written and have not been reported.
     lost: AtomicU64,
-    /// Why the last of them could not.
+    /// The error of the last of them.
     errno: AtomicI32,
 }
 
@@ -72,12 +72,12 @@ impl Destination {
         self.lost.load(Ordering::Relaxed)
     }
 
-    /// Whether the last write failed.
+    /// Returns true if the last write failed.
     pub(crate) fn is_failing(&self) -> bool {
         self.failing.load(Ordering::Relaxed)
     }
 
-    /// Takes their number, to be reported, and why the last one could not be written.
+    /// Takes their number, to be reported, and the error of the last one.
     pub(crate) fn take_lost(&self) -> (u64, Errno) {
         (self.lost.swap(0, Ordering::Relaxed), Errno::from_raw_os_error(self.errno.load(Ordering::Relaxed)))
     }

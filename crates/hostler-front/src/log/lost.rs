@@ -1,5 +1,5 @@
 //! Lines that a log could not take (a full disk, a program that has ended): they are counted, and as soon as there is room
-//! again a line of the error log says how many there were.
+//! again a line of the error log reports the number.
 
 use super::{Severity, When, append};
 use crate::request::thread::Thread;

@@ -59,7 +59,7 @@ impl Listening {
         Self(AtomicUsize::new(sockets))
     }
 
-    /// Whether all are closed.
+    /// Returns true if all are closed.
     pub(crate) fn is_released(&self) -> bool {
         self.0.load(Ordering::Acquire) == 0
     }
@@ -75,7 +75,7 @@ impl Listening {
 /// A listening socket of a thread's.
 struct Listener {
     socket: TcpListener,
-    /// Where its connections arrive, if it is bound to one address.
+    /// The local address of its connections, if it is bound to one address.
     bound: Option<SocketAddr>,
     https: bool,
     balance: Arc<Balance>,
@@ -93,7 +93,7 @@ pub(crate) async fn accept(
         let listener = Listener { socket, bound, https, balance };
         let mut drain = thread.shared.drain.clone();
         tokio::select! {
-            // First: a connection that is accepted after the master was told would have the old configuration.
+            // First: a connection that is accepted after Released was sent would have the old configuration.
             biased;
             _ = drain.wait_for(|draining| *draining) => {}
             () = listener.accept_all(&thread) => {}
@@ -129,7 +129,7 @@ impl Listener {
         }
     }
 
-    /// Where the next generation does not have this address, whoever waits here would be reset.
+    /// Accepts the connections in the queue: if the next generation lacks this address, closing would reset them.
     fn accept_last(&self, thread: &Rc<Thread>) {
         let room = thread.shared.of::<Room>();
         for _ in 0..LAST {

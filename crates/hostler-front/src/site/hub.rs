@@ -134,7 +134,7 @@ impl Hub {
         let _ = self.asks.send(Ask::Ready);
     }
 
-    /// The master is to know that no thread listens any more.
+    /// Reports to the master that no thread listens any more.
     pub(crate) fn released(&self) {
         let _ = self.asks.send(Ask::Released);
     }

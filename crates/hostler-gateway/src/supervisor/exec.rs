@@ -42,7 +42,7 @@ pub struct Figures {
 pub struct Programs {
     /// `MaxRequestWorkers`; where there are several sites, no less than two.
     most: usize,
-    /// How many of them go only to a site that has none.
+    /// The number of places that go only to a site without a program.
     reserved: usize,
     state: Mutex<State>,
 }
@@ -90,7 +90,7 @@ impl Programs {
         Arc::new(Self { most, reserved, state: Mutex::new(State { sites, ..State::default() }) })
     }
 
-    /// Whether a site that has so many programs may have another, when so many run in all.
+    /// Returns true if a site that runs `of_site` programs may start another while `in_all` run.
     fn has_room(&self, of_site: usize, in_all: usize) -> bool {
         let reserved = if of_site == 0 { 0 } else { self.reserved };
         in_all + reserved < self.most

@@ -26,7 +26,7 @@ pub struct Site {
     pub connection: Connection,
     /// The master's end of its other socket.
     pub door: OwnedFd,
-    /// Where it makes sockets: the directory that the master has made.
+    /// The runtime directory, as the master makes it.
     pub runtime: tempfile::TempDir,
 }
 

@@ -140,7 +140,7 @@ fn a_worker_has_its_user_s_identity_the_listed_descriptors_and_nothing_more() {
         found.unwrap_or_else(|| panic!("no {name} in\n{told}")).trim().to_owned()
     };
     let four = vec![ANNA.to_string(); 4].join("\t");
-    assert_eq!((line("Uid:"), line("Gid:"), line("Groups:")), (four.clone(), four, String::new()));
+    assert_eq!((line("Uid:"), line("Gid:"), line("Groups:")), (four.clone(), four, ANNA.to_string()));
     for set in ["CapInh:", "CapPrm:", "CapEff:", "CapAmb:"] {
         assert_eq!(line(set).trim_matches('0'), "", "{set}");
     }

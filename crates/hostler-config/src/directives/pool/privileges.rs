@@ -17,13 +17,13 @@ pub enum NoNewPrivileges {
 }
 
 impl NoNewPrivileges {
-    /// Whether it holds for the processes of engines, whatever they listen at: parents, workers, virtual machines.
+    /// Returns true if it applies to all processes of engines: parents, workers, virtual machines.
     #[must_use]
     pub fn holds_for_engines(self) -> bool {
         self != Self::None
     }
 
-    /// Whether it holds for the site's own programs.
+    /// Returns true if it applies to the site's own programs.
     #[must_use]
     pub fn holds_for_programs(self) -> bool {
         self == Self::All

@@ -50,7 +50,7 @@ pub(super) struct Machine {
     pub(super) upgraded: Arc<Upstream>,
     /// Whether something tells the pool that there are such connections.
     pub(super) kept: Arc<AtomicBool>,
-    /// What the names of the site's own folders begin with where `work=` says where they are (engines/servlet: `place`).
+    /// The prefix of the site's own folders, if `work=` sets their place (engines/servlet: `place`).
     pub(super) folder: Option<Arc<str>>,
 }
 

@@ -35,7 +35,7 @@ use std::time::Duration;
 
 /// Tells the virtual machine that it is asked for its socket.
 const ASK: &[u8] = b"hostler.upgrades";
-/// What a socket in the site's state directory begins with (engines/servlet: `place`).
+/// The prefix of a socket's path in the site's state directory (engines/servlet: `place`).
 const OWN: &[u8] = b"servlet/";
 /// The field of its answer that names it.
 const SOCKET: &str = "Hostler-Socket";
