@@ -51,21 +51,21 @@ impl Homes {
         let uid_gid = site.identity.as_ref().map(|identity| (identity.uid, identity.gid));
         let made = match uid_gid {
             Some((uid, gid)) if self.root => homes_of_user(uid, gid),
-            _ => self.own(),
+            _ => self.own().map_or_else(|why| [Err(why.clone()), Err(why)], |own| own.map(Ok)),
         };
-        match made {
-            Ok([runtime, state]) => {
-                self.complaint.clear();
-                [entry(RUNTIME, &runtime), entry(STATE, &state)].into_iter().flatten().collect()
-            }
-            Err(why) => {
-                if self.complaint != why {
-                    report::error(&format_args!("the site {} has no directory of its own: {why}", site.name));
-                    self.complaint = why;
-                }
-                Vec::new()
+        let mut complaint = String::new();
+        let mut entries = Vec::new();
+        for (name, home) in [RUNTIME, STATE].into_iter().zip(made) {
+            match home {
+                Ok(path) => entries.extend(entry(name, &path)),
+                Err(why) => complaint = why,
             }
         }
+        if !complaint.is_empty() && self.complaint != complaint {
+            report::error(&format_args!("the site {} lacks a directory of its own: {complaint}", site.name));
+        }
+        self.complaint = complaint;
+        entries
     }
 
     fn own(&mut self) -> Result<[PathBuf; 2], String> {
@@ -86,7 +86,7 @@ impl Homes {
     }
 }
 
-fn homes_of_user(uid: u32, gid: u32) -> Result<[PathBuf; 2], String> {
+fn homes_of_user(uid: u32, gid: u32) -> [Result<PathBuf, String>; 2] {
     let name = format!("site-{uid}");
     let make = |above: &str| -> Result<PathBuf, String> {
         let parent = open_directory(Path::new(above), Trust::Root(&|_| false)).map_err(|e| e.to_string())?;
@@ -98,7 +98,7 @@ fn homes_of_user(uid: u32, gid: u32) -> Result<[PathBuf; 2], String> {
         private::make_for(directory.as_fd(), OsStr::new(&name), uid, gid).map_err(|e| failed(&path, &e))?;
         Ok(path)
     };
-    Ok([make(RUN)?, make(LIB)?])
+    [make(RUN), make(LIB)]
 }
 
 impl Own {

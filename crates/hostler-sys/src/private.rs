@@ -5,7 +5,8 @@
 //! [`make_own`], and with [`make_unique`] where others may make directories too.
 
 use rustix::fs::{
-    AtFlags, CWD, Gid, Mode, RenameFlags, Uid, chmod, chownat, mkdirat, renameat_with, statat, unlinkat,
+    AtFlags, CWD, Gid, Mode, RenameFlags, Uid, chmod, chownat, mkdirat, readlinkat, renameat_with, statat,
+    unlinkat,
 };
 use rustix::io::Errno;
 use std::ffi::{OsStr, OsString};
@@ -36,6 +37,11 @@ pub fn make_common(parent: BorrowedFd<'_>, name: &OsStr) -> io::Result<()> {
 /// # Errors
 /// The kernel's; nothing is left behind then.
 pub fn make_for(parent: BorrowedFd<'_>, name: &OsStr, uid: u32, gid: u32) -> io::Result<()> {
+    // EINVAL: it is there and is no link. Then nothing is written, which a full disk would refuse; and the file system that
+    // its owner may have mounted there is not asked.
+    if matches!(readlinkat(parent, name, Vec::new()), Err(Errno::INVAL)) {
+        return Ok(());
+    }
     // Under another name first: one that stands under its own is its owner's.
     let mut unfinished = OsString::from(".new-");
     unfinished.push(name);
