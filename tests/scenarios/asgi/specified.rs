@@ -1,7 +1,8 @@
 //! What the specification of ASGI says and uvicorn does: lifespan, paths as they were sent, as many requests at a time as there
 //! are; and how an application's options are written.
 
-use super::{log_when, needs_python, site};
+use super::{ANSWER, log_when, needs_python, site};
+use crate::tls::{as_client, site_with_clients, virtual_host};
 use hostler_tests::Server;
 use std::time::Duration;
 
@@ -107,4 +108,64 @@ fn more_requests_at_a_time_than_any_constant_are_answered() {
     let sockets = waiting(&server, upgrade, 300);
     assert_eq!(server.get("/").text(), "fine");
     drop((streams, sockets));
+}
+
+#[test]
+fn a_worker_that_runs_out_of_descriptors_lets_further_connections_wait() {
+    needs_python!();
+    let few = "import resource\n_, hard = resource.getrlimit(resource.RLIMIT_NOFILE)\n\
+               resource.setrlimit(resource.RLIMIT_NOFILE, (48, hard))\n";
+    let server = site(&format!("{few}{STAYS}"), "").start();
+    assert_eq!(server.get("/").text(), "fine");
+    use std::io::{Read, Write};
+    let streams: Vec<_> = (0..60)
+        .map(|_| {
+            let mut stream =
+                std::net::TcpStream::connect(("127.0.0.1", server.port())).expect("a connection");
+            stream.set_read_timeout(Some(Duration::from_secs(60))).expect("a timeout");
+            stream.write_all(b"GET /stays HTTP/1.1\r\nHost: x\r\n\r\n").expect("it is taken");
+            stream
+        })
+        .collect();
+    log_when(&server, "no further one can be accepted now: Too many open files");
+    // As they go, one after the other, those that wait have their turn, and none has been lost.
+    for mut stream in streams {
+        let mut answer = [0; 12];
+        stream.read_exact(&mut answer).expect("an answer");
+        assert!(answer.ends_with(b" 200"), "{}", answer.escape_ascii());
+    }
+    assert_eq!(server.get("/").text(), "fine");
+}
+
+#[test]
+fn an_application_is_told_of_the_connection_s_tls() {
+    needs_python!();
+    hostler_tests::needs_program!("/usr/bin/openssl");
+    hostler_tests::needs_program!("/usr/bin/curl");
+    let text = r#"
+async def app(scope, receive, send):
+    tls = scope["extensions"]["tls"]
+    chain = [pem.split("\n")[0] for pem in tls["client_cert_chain"]]
+    await say(send, (sorted(tls), tls["server_cert"].split("\n")[0], chain, tls["client_cert_name"], tls["client_cert_error"],
+                     hex(tls["tls_version"]), tls["cipher_suite"] in (0x1301, 0x1302, 0x1303)))
+"#;
+    let host = "SSLCACertificateFile tls/root.pem\nSSLVerifyClient optional_no_ca\n<Location \"/app\">\nSetHandler asgi\n\
+                ASGIApp app/app.py\n</Location>";
+    let server = site_with_clients()
+        .file("app/app.py", format!("{ANSWER}{text}"))
+        .config(&virtual_host("one.test", "one", host))
+        .start();
+    let keys = "['cipher_suite', 'client_cert_chain', 'client_cert_error', 'client_cert_name', 'server_cert', 'tls_version']";
+    let begin = "'-----BEGIN CERTIFICATE-----'";
+    for (client, told) in [
+        (None, "[], None, None"),
+        (Some("alice"), "['-----BEGIN CERTIFICATE-----'], 'CN=alice,O=Test,C=DE', None"),
+        (
+            Some("eve"),
+            "['-----BEGIN CERTIFICATE-----'], 'CN=eve,O=Test,C=DE', 'unable to get local issuer certificate'",
+        ),
+    ] {
+        let answer = as_client(&server, "/app", client, &[]);
+        assert_eq!(answer, format!("({keys}, {begin}, {told}, '0x304', True) 200"));
+    }
 }

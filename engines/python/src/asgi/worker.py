@@ -23,6 +23,8 @@ from .wire import ALIVE
 GRACE = 1.5
 # The status of a worker that has served as many requests as it should.
 RETIRED = 76
+# Descriptors that connections leave free.
+SPARE_DESCRIPTORS = 16
 # Descriptors of a worker where nothing bounds them.
 MOST_DESCRIPTORS = 1 << 20
 
@@ -136,6 +138,7 @@ class Worker:
 
     async def serve(self, listener, ready):
         self._stop = asyncio.Event()
+        self._highest = sys.maxsize
         self.now = self.loop.time()
         self.loop.set_exception_handler(self.forgotten)
         self._look()
@@ -158,6 +161,7 @@ class Worker:
         # What is there by now stays: to look through it for garbage again and again would take a part of each request's time.
         gc.collect()
         gc.freeze()
+        self._highest = resource.getrlimit(resource.RLIMIT_NOFILE)[0] - SPARE_DESCRIPTORS
         self.listener = listener
         if connection.links is not None:
             # Where requests begin in the loop's next turn, the front is woken for all of their answers behind them.
@@ -171,8 +175,21 @@ class Worker:
         await lifespan.stop()
 
     def _listen(self):
-        if not self.is_retiring:
+        if self.is_retiring:
+            return
+        if self._has_room():
             self.loop.add_reader(self.listener.fileno(), self._accept)
+        else:
+            self.loop.call_later(0.1, self._listen)
+
+    def _has_room(self):
+        """Whether there are descriptors for a connection more: the kernel gives the lowest number that is free."""
+        try:
+            free = os.dup(self.listener.fileno())
+        except OSError:
+            return False
+        os.close(free)
+        return free < self._highest
 
     def _accept(self):
         """Takes one connection, unless another worker has fewer: then that one gets a moment to do it."""
@@ -187,6 +204,9 @@ class Worker:
                 self._pause_accepting(error)
             # Else another one was faster.
             return
+        if accepted.fileno() >= self._highest:
+            # The last ones are for what comes with connections, and for the application.
+            self._pause_accepting(OSError(errno.EMFILE, os.strerror(errno.EMFILE)))
         accepted.setblocking(False)
         if connection.links is None:
             self._begin(accepted)
