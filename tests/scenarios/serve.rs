@@ -227,6 +227,10 @@ fn a_configured_server_tells_its_addresses_and_logs() {
 
 /// What the server says, and an answer of it, for a word of the command line.
 fn served(word: &Path) -> (String, String) {
+    served_for(word, "/a")
+}
+
+fn served_for(word: &Path, target: &str) -> (String, String) {
     let address = free_address();
     let mut child = serve(word, address);
     let mut console = BufReader::new(child.stderr.take().expect("a pipe"));
@@ -234,7 +238,7 @@ fn served(word: &Path) -> (String, String) {
     while !said.contains("hostler: serving ") && console.read_line(&mut said).expect("readable") > 0 {}
     let mut answer = String::new();
     let asked = TcpStream::connect(address).and_then(|mut stream| {
-        stream.write_all(b"GET /a HTTP/1.0\r\n\r\n")?;
+        stream.write_all(format!("GET {target} HTTP/1.0\r\n\r\n").as_bytes())?;
         stream.read_to_string(&mut answer)
     });
     let pid = rustix::process::Pid::from_child(&child);
@@ -265,6 +269,23 @@ fn it_finds_out_of_which_interface_an_application_in_python_is() {
         let (said, answer) = served(&folder.path().join(word));
         assert!(said.contains(sentence), "{word}: {said}");
         assert!(answer.ends_with(body), "{word}: {answer}\n{said}");
+    }
+}
+
+#[test]
+fn an_application_is_asked_for_encoded_slashes_too() {
+    hostler_tests::needs_program!("/usr/bin/python3");
+    let folder = folder();
+    let asgi = "async def app(scope, receive, send):\n    assert scope['type'] == 'http'\n    \
+                await send({'type': 'http.response.start', 'status': 200, 'headers': []})\n    \
+                await send({'type': 'http.response.body', 'body': scope['path'].encode() + b' ' + scope['raw_path']})\n";
+    let wsgi = "def application(environ, start_response):\n    start_response('200 OK', [])\n    \
+                return [('%s %s' % (environ['PATH_INFO'], environ['REQUEST_URI'])).encode()]\n";
+    let psgi = "sub { [200, ['Content-Type', 'text/plain'], [\"$_[0]{PATH_INFO} $_[0]{REQUEST_URI}\"]] }";
+    for (file, text) in [("one.py", asgi), ("two.py", wsgi), ("three.psgi", psgi)] {
+        std::fs::write(folder.path().join(file), text).expect("a file");
+        let (said, answer) = served_for(&folder.path().join(file), "/a%2Fb//c");
+        assert!(answer.ends_with("\r\n\r\n/a/b/c /a%2Fb//c"), "{file}: {answer}\n{said}");
     }
 }
 
