@@ -96,7 +96,7 @@ const fn output(name: &'static str) -> Output {
         sees_bodiless: true,
         run: |request, body, name| {
             Box::pin(async move {
-                let body = if is_empty_at_last(request, &body) { begun(body).await } else { body };
+                let body = if is_empty_at_last(request, &body) { begun(request, body).await } else { body };
                 apply(request, body, &name)
             })
         },
@@ -111,13 +111,16 @@ fn is_empty_at_last(request: &Request, body: &Body) -> bool {
 }
 
 /// The body, once it has begun.
-async fn begun(body: Body) -> Body {
+async fn begun(request: &mut Request, body: Body) -> Body {
     let mut rest = match body {
         Body::Stream(rest) => rest,
         other => return other,
     };
     match poll_fn(|context| rest.poll_chunk(context)).await {
-        None => Body::Empty,
+        None => {
+            request.reply.marks.unset(Marks::FLUSHED);
+            Body::Empty
+        }
         first => Body::Stream(Box::new(Begun { first, rest })),
     }
 }
@@ -161,7 +164,7 @@ fn changed_tags(request: &Request, etag: &[u8]) -> Vec<Vec<u8>> {
 /// The filter's conditions in Apache's order; where they let it come as far as the client's wishes, `Vary` says so.
 fn is_wanted(request: &mut Request, coding: Coding, length: Option<u64>) -> bool {
     // Quirk(apache): Brotli makes a byte of nothing, but not of a redirection's or an error's.
-    let is_left = coding == Coding::Gzip || request.reply.status >= 300;
+    let is_left = request.reply.status >= 300 && !request.reply.marks.have(Marks::FLUSHED);
     if length == Some(0) && is_left && request.reply.status != 304 && !request.is_head() {
         return false;
     }

@@ -86,7 +86,11 @@ async fn handle(request: &mut Request) -> Result<Body, Halt> {
     };
     // Quirk(mod_fcgid): what a program says goes on at once, so that a short answer, too, is one that is worth compressing.
     request.reply.marks.set(Marks::FLUSHED);
-    respond::<FastCgi>(request, ask).await
+    let body = respond::<FastCgi>(request, ask).await?;
+    if body.len() == Some(0) {
+        request.reply.marks.unset(Marks::FLUSHED);
+    }
+    Ok(body)
 }
 
 /// What a program is told of the request.
