@@ -16,6 +16,7 @@ mod files;
 mod filters;
 mod frameworks;
 mod hostile_backends;
+mod http2;
 mod install;
 mod limits;
 mod logins;

@@ -1,8 +1,13 @@
 //! HTTP/2 (RFC 9113): hyper speaks it, this turns its requests into ours and our answers into its.
 //!
-//! Attacks by frames (rapid reset, CONTINUATION floods, HPACK bombs) are bounded by h2; stalls are ended here.
+//! Attacks by frames (rapid reset, CONTINUATION floods, HPACK bombs) are bounded by h2; stalls are ended here. `guard` reports
+//! errors of frames and header blocks as RFC 9113 has them.
 
+mod guard;
 mod tunnel;
+mod unread;
+
+pub(crate) use unread::AllUnread;
 
 use crate::hook::reply::Reply;
 use crate::http1::send::bodiless;
@@ -16,6 +21,7 @@ use crate::request::thread::Thread;
 use crate::request::trailers::Trailers;
 use crate::values::table::Table;
 use bytes::Bytes;
+use guard::Guarded;
 use hostler_http1::head::{HTTP_2, Limits};
 use http_body::{Body as _, Frame, SizeHint};
 use hyper::rt::Executor;
@@ -25,9 +31,11 @@ use std::convert::Infallible;
 use std::future::Future;
 use std::pin::{Pin, pin};
 use std::rc::Rc;
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
+use unread::Unread;
 
 /// What the streams of a connection share, so that a connection that makes no progress can be ended.
 struct Activity {
@@ -37,12 +45,18 @@ struct Activity {
     working: Cell<u32>,
     /// Answers being sent.
     sending: Cell<u32>,
+    unread: Unread,
 }
 
 impl Activity {
-    fn new(peer: &Rc<Peer>) -> Rc<Self> {
-        let deadline = Deadline::new(peer.remote.ip().into());
-        let activity = Self { peer: peer.clone(), deadline, working: Cell::new(0), sending: Cell::new(0) };
+    fn new(thread: &Thread, peer: &Rc<Peer>) -> Rc<Self> {
+        let activity = Self {
+            peer: peer.clone(),
+            deadline: Deadline::new(peer.remote.ip().into()),
+            working: Cell::new(0),
+            sending: Cell::new(0),
+            unread: Unread::new(thread.shared.of::<Arc<AllUnread>>()),
+        };
         activity.moved();
         Rc::new(activity)
     }
@@ -140,13 +154,16 @@ where
     }
 }
 
+/// A header block that is longer than what it may have come to by so many times ends the connection; h2 answers to those in between.
+const BLOCKS: usize = 4;
+
 /// A connection on which HTTP/2 was agreed.
 pub(crate) async fn serve<S: AsyncRead + AsyncWrite + Unpin + 'static>(
     thread: Rc<Thread>,
     stream: S,
     peer: Rc<Peer>,
 ) {
-    let activity = Activity::new(&peer);
+    let activity = Activity::new(&thread, &peer);
     let service = {
         let (thread, peer, activity) = (thread.clone(), peer.clone(), activity.clone());
         hyper::service::service_fn(move |request| {
@@ -154,14 +171,16 @@ pub(crate) async fn serve<S: AsyncRead + AsyncWrite + Unpin + 'static>(
         })
     };
     let settings = &peer.hosts.default_server().conf.core.http2;
+    let longest = settings.max_header_block.unwrap_or(64 << 10);
     let mut builder = hyper::server::conn::http2::Builder::new(Here);
     builder
         .timer(TokioTimer::new())
         .max_concurrent_streams(settings.max_session_streams.unwrap_or(100))
         .initial_stream_window_size(settings.window_size.unwrap_or(65_535))
-        .max_header_list_size(settings.max_header_block.unwrap_or(64 << 10))
+        .max_header_list_size(longest)
         .max_send_buf_size(64 << 10)
         .enable_connect_protocol();
+    let stream = Guarded::new(stream, BLOCKS * longest as usize);
     let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), service));
     let mut drain = thread.shared.drain.clone();
     let (mut draining, mut closing) = (false, false);
@@ -411,7 +430,8 @@ impl http_body::Body for Sending {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
         let this = &mut *self;
-        let chunk = ready!(this.stream.poll_chunk(cx));
+        let most = ready!(this.activity.unread.poll_room(this.stream.divides(), cx));
+        let chunk = ready!(this.stream.poll_piece(cx, most));
         this.activity.moved();
         Poll::Ready(match chunk {
             None => {
@@ -427,7 +447,7 @@ impl http_body::Body for Sending {
                 this.sent.body += chunk.len() as u64;
                 this.sent.total += chunk.len() as u64 + FRAME;
                 this.done = this.length == Some(this.sent.body);
-                Some(Ok(Frame::data(chunk)))
+                Some(Ok(Frame::data(this.activity.unread.count(chunk))))
             }
         })
     }

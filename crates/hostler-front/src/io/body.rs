@@ -74,6 +74,16 @@ pub(crate) trait BodyStream {
     /// The next piece, never empty; `None` at the end.
     fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, BodyError>>>;
 
+    /// The next piece, of `most` bytes at most if the body [divides](Self::divides).
+    fn poll_piece(&mut self, cx: &mut Context<'_>, _most: usize) -> Poll<Option<Result<Bytes, BodyError>>> {
+        self.poll_chunk(cx)
+    }
+
+    /// Whether pieces can be as short as one likes, and nothing is kept of what is left out of them.
+    fn divides(&self) -> bool {
+        false
+    }
+
     /// Whether a client that has said that it will send no more is taken for gone: whoever makes the body may have nothing to
     /// say for very long, and is to know.
     fn ends_with_client(&self) -> bool {
@@ -142,14 +152,27 @@ pub(crate) const FILE_PIECE: usize = 64 << 10;
 struct Pieces(std::vec::IntoIter<Segment>, Option<Segment>);
 
 impl BodyStream for Pieces {
-    fn poll_chunk(&mut self, _: &mut Context<'_>) -> Poll<Option<Result<Bytes, BodyError>>> {
+    fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, BodyError>>> {
+        self.poll_piece(cx, usize::MAX)
+    }
+
+    fn divides(&self) -> bool {
+        true
+    }
+
+    fn poll_piece(&mut self, _: &mut Context<'_>, most: usize) -> Poll<Option<Result<Bytes, BodyError>>> {
         loop {
             match self.1.take().or_else(|| self.0.next()) {
                 None => return Poll::Ready(None),
                 Some(segment) if segment.len() == 0 => {}
-                Some(Segment::Bytes(bytes)) => return Poll::Ready(Some(Ok(bytes))),
+                Some(Segment::Bytes(mut bytes)) => {
+                    if bytes.len() > most {
+                        self.1 = Some(Segment::Bytes(bytes.split_off(most)));
+                    }
+                    return Poll::Ready(Some(Ok(bytes)));
+                }
                 Some(Segment::File { file, offset, length }) => {
-                    let piece = match file.read(offset, length.min(FILE_PIECE as u64) as usize) {
+                    let piece = match file.read(offset, length.min(FILE_PIECE.min(most) as u64) as usize) {
                         Ok(piece) => piece,
                         Err(error) => return Poll::Ready(Some(Err(error))),
                     };

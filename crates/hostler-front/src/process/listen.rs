@@ -6,6 +6,7 @@
 //! another one, the oldest silent ones make it: of all, or of the one address that has as many as it may.
 
 use crate::http1;
+use crate::http2::AllUnread;
 use crate::io::deadline::{self, Deadline};
 use crate::io::descriptors::Descriptors;
 use crate::io::stream::Io;
@@ -456,6 +457,7 @@ async fn keep_house(thread: Rc<Thread>) {
         watch::sweep();
         if thread.index == 0 {
             thread.shared.of::<Engines>().tidy();
+            thread.shared.of::<Arc<AllUnread>>().tidy();
             log::tell_left_out(&thread);
             log::tell_lost(&thread);
         }
