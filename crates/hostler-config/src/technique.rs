@@ -113,6 +113,9 @@ pub struct Groups {
     pub sizes: fn(&Config, servers: &[u32], group: &str) -> Sizes,
     /// What the configuration says of groups that can't be: where, in which directive, and why.
     pub check: fn(&Config) -> Vec<Complaint>,
+    /// Sections of the server's configuration alone make groups, so their number needs no limit: `HostlerMemory` bounds
+    /// their processes. Otherwise requests make them, as by the names of scripts.
+    pub are_configured: bool,
 }
 
 /// Sizes of a group's pool, where they are not those of a pool that is not divided.

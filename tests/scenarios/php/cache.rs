@@ -224,3 +224,18 @@ fn what_is_compiled_under_a_setting_of_the_administrator_s_is_not_used_under_ano
         assert_eq!(all, ["64M 1", "256M 1", "128M 1"]);
     }
 }
+
+#[test]
+fn sections_with_more_than_a_hundred_different_settings_of_the_administrator_s_are_all_served() {
+    needs_php!();
+    let section = |n: u32| {
+        format!(
+            "Alias /s{n} \"@ROOT@/htdocs\"\n<Location \"/s{n}\">\nphp_admin_value memory_limit {n}M\n</Location>\n"
+        )
+    };
+    let sections: String = (64..=168).map(section).collect();
+    let server = site(&[("a.php", "<?php echo ini_get('memory_limit');")]).config(&sections).start();
+    for n in 64..=168 {
+        assert_eq!(server.get(&format!("/s{n}/a.php")).text(), format!("{n}M"));
+    }
+}

@@ -53,9 +53,9 @@ pub(crate) struct Which {
 /// What stands before a group's name in [`Engines::mark`].
 const GROUP: &str = "\n";
 
-/// Groups that all sites together may have. A site that makes up more, by many scripts, is told so.
+/// Groups that requests may make, of all sites together. Those that sections make have no limit.
 const MOST_GROUPS: usize = 2000;
-/// Groups that each pool of the plan may be divided into.
+/// Groups that requests may make of each pool of the plan.
 const MOST_OF_POOL: usize = 100;
 
 impl Engines {
@@ -111,17 +111,24 @@ impl Engines {
         if let Some(pool) = grouped.get(&which) {
             return Ok(pool.clone());
         }
-        let of_pool = grouped.keys().filter(|other| other.index == which.index).count();
-        if grouped.len() >= MOST_GROUPS || of_pool >= MOST_OF_POOL {
-            let why = format!(
-                "there are {of_pool} groups of programs already, each with processes of its own: name one group for \
-                 several programs"
-            );
-            return Err(Error::because(Kind::EngineFailed, why));
+        if !self.are_configured(&which) {
+            let made = || grouped.keys().filter(|other| !self.are_configured(other));
+            let of_pool = made().filter(|other| other.index == which.index).count();
+            if of_pool >= MOST_OF_POOL || made().count() >= MOST_GROUPS {
+                let why = format!(
+                    "there are {of_pool} groups of programs already, each with processes of its own: name one group for \
+                     several programs"
+                );
+                return Err(Error::because(Kind::EngineFailed, why));
+            }
         }
         let pool = self.make(thread, &which);
         grouped.insert(which, pool.clone());
         Ok(pool)
+    }
+
+    fn are_configured(&self, which: &Which) -> bool {
+        self.plan.all[which.index].key.engine.groups.is_some_and(|groups| groups.are_configured)
     }
 
     /// What the programs of its pool of an engine call a virtual host.

@@ -33,6 +33,7 @@ static GROUPS: Groups = Groups {
     environment: |_, _, _| Variables::new(),
     sizes: |_, _, _| Sizes::default(),
     check: |_| Vec::new(),
+    are_configured: true,
 };
 
 /// PHP, under mod_php's handlers.

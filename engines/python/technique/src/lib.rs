@@ -45,6 +45,7 @@ pub static ENGINE: Engine = Engine {
         environment: setup::environment,
         sizes: setup::sizes,
         check: groups::check,
+        are_configured: false,
     }),
 };
 
