@@ -127,3 +127,19 @@ fn what_one_site_has_waiting_does_not_stand_before_another_s() {
         std::fs::write(server.site().path("a/htdocs/go"), "").expect("a file");
     });
 }
+
+#[test]
+fn programs_that_write_to_stderr_without_end_hold_nobody_up() {
+    needs_root!();
+    // Short lines take the front more time than long ones.
+    let floods = "#!/bin/sh\ncd \"${0%/*}/../htdocs\"\n: >flood.$$\nprintf 'Content-Type: text/plain\\n\\n'\nexec yes >&2\n";
+    let server = tenants("").a_script("cgi-bin/floods", floods).start();
+    let most = if super::is_long() { 16 } else { 4 };
+    Attack::new("programs that write to stderr without end", 32).run(&server, || {
+        let request = GET.replace("stays", "floods");
+        let all: Vec<Connection> = (0..most).map(|_| asked(&server, &request)).collect();
+        await_that("all write", || begun(&server, "flood.") == most);
+        let _ = server.await_error("lines of this site's programs were left out");
+        drop(all);
+    });
+}

@@ -6,10 +6,12 @@ use crate::lines::{AT_ONCE, LAST_READS, LONGEST, Lines};
 use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::task::{Context, Poll};
+use std::time::Duration;
 use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe;
+use tokio::time::Sleep;
 
 /// Lines kept.
 const KEPT: usize = 3;
@@ -17,6 +19,12 @@ const KEPT: usize = 3;
 const KEPT_LINE: usize = 300;
 /// Reads in a row before something else gets its turn.
 const READS: usize = 4;
+/// Lines in a row: many programs may write at once.
+const LINES: usize = AT_ONCE / 4;
+/// What a line costs beside its text, in bytes of [`LOGGED`].
+const LINE: usize = 64;
+/// A program that has written [`LOGGED`] bytes is read this seldom. It waits meanwhile, and so takes no more of our time.
+const PAUSE: Duration = Duration::from_millis(10);
 
 pub(super) struct Stderr<S: Sink> {
     pipe: Option<pipe::Receiver>,
@@ -24,19 +32,34 @@ pub(super) struct Stderr<S: Sink> {
     lines: Lines,
     last: VecDeque<Vec<u8>>,
     logged: usize,
+    /// It has written too much, and is not read before then.
+    pause: Option<Pin<Box<Sleep>>>,
 }
 
 impl<S: Sink> Stderr<S> {
     pub(super) fn new(pipe: OwnedFd, sink: S) -> io::Result<Self> {
         let pipe = pipe::Receiver::from_owned_fd_unchecked(pipe)?;
-        Ok(Self { pipe: Some(pipe), sink, lines: Lines::default(), last: VecDeque::new(), logged: 0 })
+        Ok(Self {
+            pipe: Some(pipe),
+            sink,
+            lines: Lines::default(),
+            last: VecDeque::new(),
+            logged: 0,
+            pause: None,
+        })
     }
 
     /// Reads what there is, if not more than is logged in one turn; whether there was anything.
     pub(super) fn poll(&mut self, context: &mut Context<'_>) -> bool {
+        if let Some(pause) = &mut self.pause {
+            if pause.as_mut().poll(context).is_pending() {
+                return false;
+            }
+            self.pause = None;
+        }
         let mut any = false;
-        for _ in 0..READS {
-            if self.take_lines(AT_ONCE) {
+        for _ in 0..if self.logged < LOGGED { READS } else { LAST_READS } {
+            if self.take_lines(LINES) {
                 break;
             }
             let Some(pipe) = &mut self.pipe else { return any };
@@ -48,6 +71,12 @@ impl<S: Sink> Stderr<S> {
                 Poll::Ready(Ok(1..)) => any = true,
                 Poll::Ready(_) => self.close(),
             }
+        }
+        if self.logged >= LOGGED {
+            let pause = self.pause.insert(Box::pin(tokio::time::sleep(PAUSE)));
+            // From now on it wakes the task.
+            let _ = pause.as_mut().poll(context);
+            return true;
         }
         let _ = pin!(tokio::task::yield_now()).poll(context);
         true
@@ -80,6 +109,10 @@ impl<S: Sink> Stderr<S> {
 
     /// Logs lines that are complete; whether there may be more.
     fn take_lines(&mut self, most: usize) -> bool {
+        if self.logged >= LOGGED {
+            self.lines = Lines::default();
+            return false;
+        }
         let mut lines = std::mem::take(&mut self.lines);
         let more = lines.take(most, |line| self.log(line));
         self.lines = lines;
@@ -90,7 +123,7 @@ impl<S: Sink> Stderr<S> {
         if self.logged >= LOGGED {
             return;
         }
-        self.logged += line.len() + 1;
+        self.logged += line.len() + LINE;
         self.sink.line(line);
         if self.logged >= LOGGED {
             self.sink.line(b"(too much on stderr: the rest of this request is not logged)");
