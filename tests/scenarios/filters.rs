@@ -152,3 +152,33 @@ fn a_filter_in_an_access_file_that_is_nobody_s_is_500() {
         assert_eq!((answer.status, answer.text().contains("plain text")), (500, false), "{target}");
     }
 }
+
+#[test]
+fn a_filter_that_asks_for_what_it_filters_itself_ends_at_once() {
+    let module = "package F::Again; use strict; use base 'Apache2::Filter';\n\
+                  use Apache2::RequestRec (); use Apache2::SubRequest (); use Apache2::Const -compile => 'OK';\n\
+                  sub handler {\n\
+                      my $f = shift;\n\
+                      while ($f->read(my $text)) { $f->print($text) }\n\
+                      $f->print('[', $f->r->lookup_uri('/again/a.txt')->run, ']') if $f->seen_eos;\n\
+                      Apache2::Const::OK;\n\
+                  }\n1;\n";
+    let config = "PerlSwitches -I@ROOT@/lib\nAlias /again \"@ROOT@/htdocs\"\n\
+                  <Location /again>\nPerlOutputFilterHandler F::Again\n</Location>";
+    let site = |workers: u32| {
+        let config = format!("{config}\nMaxRequestWorkers {workers}");
+        Site::new().file("lib/F/Again.pm", module).file("htdocs/a.txt", "A").config(&config).start()
+    };
+    // Workers that waited for each other would do so for HostlerQueueTimeout, 30 s.
+    let server = site(4);
+    let began = Instant::now();
+    assert_eq!(server.get("/again/a.txt").status, 500, "{}", server.error_log());
+    assert!(server.await_error("wait for this part of their own response").contains("MaxRequestWorkers"));
+    assert!(began.elapsed() < Duration::from_secs(20), "{}", server.error_log());
+    assert_eq!(server.get("/a.txt").text(), "A");
+    // Apache stops after as many levels as LimitInternalRecursion says.
+    let server = site(32);
+    let text = server.get("/again/a.txt").text();
+    assert!(text.starts_with("A[A[A["), "{text}: {}", server.error_log());
+    assert!(began.elapsed() < Duration::from_secs(40), "{}", server.error_log());
+}

@@ -104,6 +104,8 @@ pub(crate) struct Request {
     pub(crate) prev: Option<Box<Request>>,
     /// Sub-requests: names of environment variables start from the parent's.
     pub(crate) redirects: u32,
+    /// Workers of warm pools that wait for its answer, which is a part of theirs.
+    pub(crate) waiting_workers: u32,
     /// The request that it is a part of, as far as a worker is to be told of it.
     pub(crate) main: Option<Rc<Request>>,
     /// The request that has gone on in its place and was answered, for what is done after that.
@@ -188,6 +190,7 @@ impl Request {
             redirects: 0,
             main: None,
             next: None,
+            waiting_workers: 0,
         }
     }
 

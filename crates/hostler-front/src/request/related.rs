@@ -119,6 +119,7 @@ impl Request {
         self.server = from.server.clone();
         self.resource.dir = from.server.defaults.clone();
         self.budget = from.budget.clone();
+        self.waiting_workers = from.waiting_workers;
         self.number = from.number;
     }
 

@@ -1,13 +1,15 @@
 //! How a request comes to a worker: one that is idle at once, or the queue of its pool.
 
+use crate::request::Request;
 use crate::request::thread::Thread;
 use crate::technique::pools::Engines;
 use hostler_config::Server;
 use hostler_config::technique::Engine;
-use hostler_gateway::Error;
 use hostler_gateway::backend::ring::{Exchange, Pool, Work};
+use hostler_gateway::{Error, Kind};
 use std::rc::Rc;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// How a request comes to a worker.
 #[allow(clippy::large_enum_variant, reason = "the large one is the usual one, and moved once")]
@@ -33,6 +35,34 @@ pub(crate) fn refusal(
         Ok(pool) => pool.refusal(),
         Err(error) => Some(error),
     }
+}
+
+/// How long a request for which workers wait may wait for one itself: they could be the ones that it waits for.
+const NESTED: Duration = Duration::from_secs(1);
+
+/// Waits in the pool's queue. A request that workers wait for never waits for those: it fails if they are all that the pool
+/// may have, or if none of the others falls idle soon.
+///
+/// # Errors
+/// Why there was no worker.
+pub(crate) async fn later(request: &Request, pool: &Arc<Pool>, work: Work) -> Result<Exchange, Error> {
+    if request.waiting_workers == 0 {
+        return pool.begin(work).await;
+    }
+    let most = hostler_config::pools::settings(&request.server).max_workers;
+    let begun = if request.waiting_workers < most {
+        tokio::time::timeout(NESTED, pool.begin(work)).await.ok()
+    } else {
+        None
+    };
+    begun.unwrap_or_else(|| {
+        let why = format!(
+            "all workers of its pool are busy, and {} of the {most} that there may be (MaxRequestWorkers) wait for this \
+             part of their own response",
+            request.waiting_workers.min(most)
+        );
+        Err(Error::because(Kind::QueueTimeout, why))
+    })
 }
 
 /// Gives a request to a worker, if one is idle.

@@ -122,7 +122,7 @@ async fn trip(request: &mut Request, ask: Ask) -> Result<Answer, Error> {
         match begin::begin(&request.thread, &request.server, engine, one_shot, group.as_ref(), work) {
             Begin::Now(exchange) => exchange,
             Begin::Never(refusal) => return Err(refusal),
-            Begin::Later(pool, work) => pool.begin(work).await?,
+            Begin::Later(pool, work) => begin::later(request, &pool, work).await?,
         };
     converse(request, Conversation::new(exchange, body, engine, dialect), merge).await
 }

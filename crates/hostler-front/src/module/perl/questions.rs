@@ -89,6 +89,7 @@ pub(super) fn read_body(body: RequestBody, most: u32) -> PendingAnswer {
 /// The request that asks, for its parts: they know what they are part of.
 fn asking(line: &Rc<Line>, request: &Request) -> Request {
     let mut parent = request.clone();
+    parent.waiting_workers += 1;
     parent.perl_mut().within = Some(Within::asker(line, request));
     parent
 }

@@ -167,7 +167,7 @@ async fn started(
     {
         Begin::Now(exchange) => exchange,
         Begin::Never(refusal) => return Err(refusal),
-        Begin::Later(pool, work) => pool.begin(work).await?,
+        Begin::Later(pool, work) => begin::later(request, &pool, work).await?,
     };
     Ok(Conversation::around(exchange, body, request.within().cloned()))
 }

@@ -158,7 +158,8 @@ fn status_of(phases: &Continue) -> u16 {
 
 /// Another URL's answer, which goes into this one's.
 fn included(request: &Request, target: &[u8]) -> PendingAnswer {
-    let (parent, target) = (request.clone(), absolute(request, target));
+    let (mut parent, target) = (request.clone(), absolute(request, target));
+    parent.waiting_workers += 1;
     Box::pin(async move {
         let (sub, phases) = find(&parent, &target).await;
         let (body, status) = match phases {

@@ -138,7 +138,7 @@ async fn trip(
     let exchange = match begin::begin(&request.thread, &request.server, &ENGINE, false, Some(&group), work) {
         Begin::Now(exchange) => exchange,
         Begin::Never(refusal) => return Err(refusal),
-        Begin::Later(pool, work) => pool.begin(work).await?,
+        Begin::Later(pool, work) => begin::later(request, &pool, work).await?,
     };
     answer(request, Conversation::new(exchange, None, &ENGINE, None)).await
 }
