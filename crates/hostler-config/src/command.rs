@@ -149,7 +149,14 @@ impl Command<'_> {
     pub fn regex(&self, pattern: &str, ignore_case: bool) -> Result<Regex, String> {
         let mut options = self.regex_options();
         options.ignore_case |= ignore_case;
-        Regex::new(pattern, options).map_err(|error| error.to_string())
+        let regex = Regex::new(pattern, options).map_err(|error| error.to_string())?;
+        Ok(regex.at(self.line()))
+    }
+
+    /// The line that the directive is on.
+    #[must_use]
+    pub fn line(&self) -> hostler_expr::Place {
+        hostler_expr::Place { file: self.builder.file(self.origin), line: self.origin.line }
     }
 
     /// RegexDefaultOptions as they are at this line.
@@ -183,7 +190,8 @@ impl Command<'_> {
         if self.is_htaccess() && flags.files == FileAccess::Full {
             flags.files = FileAccess::TestsOnly;
         }
-        Expr::parse(text, kind, flags).map_err(|error| format!("in the expression, {error}"))
+        let expr = Expr::parse(text, kind, flags).map_err(|error| format!("in the expression, {error}"))?;
+        Ok(expr.at(self.line()))
     }
 
     /// A path made absolute: relative to ServerRoot.

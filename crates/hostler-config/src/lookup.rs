@@ -142,9 +142,14 @@ fn merged_slashes(path: &[u8]) -> Cow<'_, [u8]> {
 
 /// What the named groups of a Match section make of the text that it matched: names for the environment
 /// (`MATCH_NAME`) and values.
-#[must_use]
-pub fn named_groups(section: &Section, text: &[u8]) -> Vec<(String, Vec<u8>)> {
-    let Pattern::Regex(regex) = &section.pattern else { return Vec::new() };
-    let groups = regex.named_groups(text).unwrap_or_default();
-    groups.into_iter().map(|(name, value)| (format!("MATCH_{}", name.to_ascii_uppercase()), value)).collect()
+///
+/// # Errors
+/// When the regular expression gave up.
+pub fn named_groups(section: &Section, text: &[u8]) -> Result<Vec<(String, Vec<u8>)>, RegexError> {
+    let Pattern::Regex(regex) = &section.pattern else { return Ok(Vec::new()) };
+    let groups = regex.named_groups(text)?;
+    Ok(groups
+        .into_iter()
+        .map(|(name, value)| (format!("MATCH_{}", name.to_ascii_uppercase()), value))
+        .collect())
 }

@@ -135,7 +135,7 @@ fn locations_end_where_a_part_of_the_path_ends() {
 #[test]
 fn named_groups_become_variables() {
     let config = config("<LocationMatch \"^/(?<user>[^/]+)(?<rest>/x)?\">\n</LocationMatch>");
-    let groups = lookup::named_groups(&config.main().locations[0], b"/joe/y");
+    let groups = lookup::named_groups(&config.main().locations[0], b"/joe/y").unwrap();
     assert_eq!(groups, [("MATCH_USER".to_owned(), b"joe".to_vec())]);
 }
 

@@ -15,6 +15,8 @@ pub struct Captures {
     subject: Vec<u8>,
     spans: [Option<(usize, usize)>; GROUPS],
     groups: usize,
+    /// Where an evaluation has stopped: an index for each chain of conditions, the innermost first. `None`: not kept.
+    progress: Option<Vec<usize>>,
 }
 
 /// The byte ranges of the groups of one match.
@@ -29,6 +31,40 @@ impl Captures {
     #[must_use]
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// The same for an evaluation that is called again with these captures until it ends: it may stop between two
+    /// conditions, and continues with the one at which it has stopped.
+    #[must_use]
+    pub fn keeping_progress() -> Self {
+        Self { progress: Some(Vec::new()), ..Self::default() }
+    }
+
+    /// The same captures, for an evaluation that [`Self::keeping_progress`] describes.
+    #[must_use]
+    pub fn and_progress(self) -> Self {
+        Self { progress: Some(Vec::new()), ..self }
+    }
+
+    pub(crate) fn without_progress(&self) -> Self {
+        Self { progress: None, ..self.clone() }
+    }
+
+    /// Returns whether an evaluation may stop between two conditions.
+    pub(crate) fn keeps_progress(&self) -> bool {
+        self.progress.is_some()
+    }
+
+    /// The condition with which the next inner chain continues.
+    pub(crate) fn continue_at(&mut self) -> usize {
+        self.progress.as_mut().and_then(Vec::pop).unwrap_or(0)
+    }
+
+    /// A chain stops at this condition.
+    pub(crate) fn stop_at(&mut self, condition: usize) {
+        if let Some(progress) = &mut self.progress {
+            progress.push(condition);
+        }
     }
 
     /// The text of group `index` (0 is the whole match), or `None` when there was no match, no such group,

@@ -1,6 +1,7 @@
 //! What can go wrong: a text that is no expression ([`ParseError`]), and an evaluation that cannot finish
 //! ([`EvalError`]). Callers treat a failed evaluation as "false" and log its sentence, as Apache does.
 
+use crate::place::{Place, Prefix};
 use crate::{FileTest, SubrequestTest};
 use std::fmt;
 
@@ -44,6 +45,8 @@ impl std::error::Error for ParseError {}
 /// What the host has to fetch before the expression can be evaluated.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Question {
+    /// Nothing: the time slice is over, or a match is postponed ([`crate::postponed`]).
+    Turn,
     /// A variable, by name (`REMOTE_HOST` may need the resolver, `SSL_...` the handshake's data).
     Variable(String),
     /// `-d -e -f -s -L -h -x` on a path.
@@ -79,7 +82,24 @@ impl From<crate::effort::Exhausted> for EvalError {
     }
 }
 
+impl From<crate::RegexError> for EvalError {
+    fn from(error: crate::RegexError) -> Self {
+        if error.is_postponed() { Self::pending(Question::Turn) } else { Self::Regex(error.to_string()) }
+    }
+}
+
 impl EvalError {
+    /// The same with the place of the expression.
+    pub(crate) fn at(self, place: Option<&Place>) -> Self {
+        let place = Prefix(place);
+        match self {
+            Self::Pending(_) => self,
+            Self::File(reason) => Self::File(format!("{place}{reason}")),
+            Self::Regex(reason) => Self::Regex(format!("{place}{reason}")),
+            Self::Invalid(reason) => Self::Invalid(format!("{place}{reason}")),
+        }
+    }
+
     pub(crate) fn pending(question: Question) -> Self {
         Self::Pending(Box::new(question))
     }

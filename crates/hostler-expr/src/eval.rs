@@ -20,7 +20,8 @@ pub(crate) fn string(expr: &Inner, host: &dyn Host, captures: &Captures) -> Resu
     match &expr.root {
         Root::Text(word) => Ok(Evaluation::new(expr, host, false).word(word, captures)?.into_owned()),
         Root::Condition(condition) => {
-            let holds = Evaluation::new(expr, host, true).condition(condition, &mut captures.clone())?;
+            let holds =
+                Evaluation::new(expr, host, true).condition(condition, &mut captures.without_progress())?;
             Ok(if holds { b"true".to_vec() } else { Vec::new() })
         }
     }
@@ -62,9 +63,21 @@ impl<'e> Evaluation<'e> {
 
     /// `&&` (stops at the first false) and `||` (at the first true).
     fn chain(&self, conditions: &[Condition], captures: &mut Captures, all: bool) -> Result<bool, EvalError> {
-        for condition in conditions {
-            if self.condition(condition, captures)? != all {
-                return Ok(!all);
+        let first = captures.continue_at();
+        for (at, condition) in conditions.iter().enumerate().skip(first) {
+            if at > first && captures.keeps_progress() && effort::is_overdue() {
+                captures.stop_at(at);
+                return Err(EvalError::pending(Question::Turn));
+            }
+            match self.condition(condition, captures) {
+                Ok(holds) if holds != all => return Ok(!all),
+                Ok(_) => {}
+                Err(error) => {
+                    if matches!(error, EvalError::Pending(_)) {
+                        captures.stop_at(at);
+                    }
+                    return Err(error);
+                }
             }
         }
         Ok(all)
@@ -130,9 +143,9 @@ impl<'e> Evaluation<'e> {
     fn matches(&self, word: &Word, regex: &Regex, captures: &mut Captures) -> Result<bool, EvalError> {
         let subject = self.word(word, captures)?;
         if regex.group_count() == 0 {
-            return regex.is_match(&subject).map_err(|error| EvalError::Regex(error.to_string()));
+            return Ok(regex.is_match(&subject)?);
         }
-        match regex.spans(&subject).map_err(|error| EvalError::Regex(error.to_string()))? {
+        match regex.spans(&subject)? {
             Some(found) => {
                 let subject = subject.into_owned();
                 captures.record(subject, found);

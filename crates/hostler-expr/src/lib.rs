@@ -4,8 +4,8 @@
 //! The crate does no I/O. A source text is parsed once into an [`Expr`]; evaluating it asks a [`Host`] for
 //! request data. Where the host would have to wait (a file test, a sub-request), it answers
 //! [`Answer::Pending`]: evaluation stops with [`EvalError::Pending`], the driver fetches what the
-//! [`Question`] names and evaluates again from the start. Evaluation has no side effects besides the
-//! [`Captures`], so starting again is safe.
+//! [`Question`] names and evaluates again, from the start or, with [`Captures::keeping_progress`], from the
+//! condition that stopped. Evaluation has no side effects besides the [`Captures`], so starting again is safe.
 //!
 //! ```
 //! use hostler_expr::{Answer, Captures, Expr, Flags, Host, Kind, Variable};
@@ -40,6 +40,8 @@ mod host;
 pub mod legacy;
 mod lexer;
 mod parse;
+mod place;
+pub mod postponed;
 mod regex;
 mod subnet;
 mod text;
@@ -51,6 +53,7 @@ pub use error::{EvalError, ParseError, Question};
 pub use glob::{GlobMode, glob_matches};
 pub use host::{Answer, FileError, FileTest, Host, SubrequestTest};
 pub use hostler_regex::effort;
+pub use place::Place;
 pub use regex::{Regex, RegexError, RegexOptions};
 pub use subnet::{Subnet, SubnetError};
 pub use tree::{Expr, FileAccess, Flags, Kind};

@@ -1,7 +1,10 @@
 //! Regular expressions with Apache's default options. A match that takes too long is an error and not "no match":
-//! the pattern may guard something.
+//! the pattern may guard something. A match that is postponed is carried out elsewhere and asked for again
+//! ([`crate::postponed`]).
 
 use crate::captures::{GROUPS, Groups, Spans};
+use crate::place::{Place, Prefix};
+use crate::postponed;
 use hostler_regex::{Failure, Flags, Program};
 use std::fmt;
 use std::sync::Arc;
@@ -33,11 +36,26 @@ impl Default for RegexOptions {
 
 /// A pattern that does not compile, or a match that was given up.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RegexError(String);
+pub struct RegexError {
+    message: String,
+    is_postponed: bool,
+}
+
+impl RegexError {
+    fn new(message: String) -> Self {
+        Self { message, is_postponed: false }
+    }
+
+    /// Returns whether the match is to be carried out elsewhere: the caller stops and is called again afterwards.
+    #[must_use]
+    pub fn is_postponed(&self) -> bool {
+        self.is_postponed
+    }
+}
 
 impl fmt::Display for RegexError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        f.write_str(&self.message)
     }
 }
 
@@ -52,6 +70,7 @@ pub struct Regex {
 struct Compiled {
     pattern: Box<str>,
     program: Program,
+    place: Option<Place>,
 }
 
 impl Regex {
@@ -61,7 +80,9 @@ impl Regex {
     /// A sentence with PCRE2's reason.
     pub fn new(pattern: &str, options: RegexOptions) -> Result<Self, RegexError> {
         if pattern.len() > MAX_PATTERN {
-            return Err(RegexError(format!("the regular expression is longer than {MAX_PATTERN} bytes")));
+            return Err(RegexError::new(format!(
+                "the regular expression is longer than {MAX_PATTERN} bytes"
+            )));
         }
         let flags = Flags {
             ignore_case: options.ignore_case,
@@ -70,9 +91,24 @@ impl Regex {
             extended: options.extended,
         };
         let program = Program::new(pattern.as_bytes(), flags).map_err(|reason| {
-            RegexError(format!("the regular expression \"{pattern}\" does not compile: {reason}"))
+            RegexError::new(format!("the regular expression \"{pattern}\" does not compile: {reason}"))
         })?;
-        Ok(Self { inner: Arc::new(Compiled { pattern: pattern.into(), program }) })
+        Ok(Self { inner: Arc::new(Compiled { pattern: pattern.into(), program, place: None }) })
+    }
+
+    /// Names the place where the pattern stands, for errors. Has no effect once it was cloned.
+    #[must_use]
+    pub fn at(mut self, place: Place) -> Self {
+        if let Some(inner) = Arc::get_mut(&mut self.inner) {
+            inner.place = Some(place);
+        }
+        self
+    }
+
+    /// The place where it stands, if [`Self::at`] has named it.
+    #[must_use]
+    pub fn place(&self) -> Option<&Place> {
+        self.inner.place.as_ref()
     }
 
     /// The pattern as it was written.
@@ -156,14 +192,37 @@ impl Regex {
         if text.len() > MAX_SUBJECT {
             return Err(self.gave_up(format_args!("the text is longer than {MAX_SUBJECT} bytes")));
         }
-        self.inner
+        if let Some(known) = postponed::known(self, text) {
+            return known.map(|groups| groups.map(|groups| use_groups(&mut groups.into_iter())).is_some());
+        }
+        self.inner.program.find(text, use_groups).map_err(|error| {
+            let is_postponed = error == Failure::Postponed;
+            if is_postponed {
+                postponed::postpone(self, text);
+            }
+            RegexError { is_postponed, ..self.gave_up(format_args!("{error}")) }
+        })
+    }
+
+    /// Finds the first match, however long it takes, and returns all its groups.
+    pub(crate) fn find_at_leisure(&self, text: &[u8]) -> Result<Option<postponed::AllGroups>, RegexError> {
+        self.inner.program.translate();
+        let mut all = Vec::new();
+        let found = self
+            .inner
             .program
-            .find(text, use_groups)
-            .map_err(|error: Failure| self.gave_up(format_args!("{error}")))
+            .find(text, |groups| all.extend(groups))
+            .map_err(|error| self.gave_up(format_args!("{error}")))?;
+        Ok(found.then(|| all.into_boxed_slice()))
+    }
+
+    pub(crate) fn program(&self) -> &Program {
+        &self.inner.program
     }
 
     fn gave_up(&self, why: fmt::Arguments<'_>) -> RegexError {
-        RegexError(format!("the regular expression \"{}\" gave up: {why}", self.pattern()))
+        let place = Prefix(self.inner.place.as_ref());
+        RegexError::new(format!("{place}the regular expression \"{}\" gave up: {why}", self.pattern()))
     }
 }
 

@@ -4,8 +4,8 @@
 
 use crate::function::Function;
 use crate::{
-    Captures, EvalError, FileTest, GlobMode, Host, ParseError, Regex, RegexOptions, Subnet, SubrequestTest,
-    Variable,
+    Captures, EvalError, FileTest, GlobMode, Host, ParseError, Place, Regex, RegexOptions, Subnet,
+    SubrequestTest, Variable,
 };
 use std::fmt;
 use std::sync::Arc;
@@ -58,6 +58,7 @@ pub(crate) struct Inner {
     pub(crate) root: Root,
     pub(crate) flags: Flags,
     pub(crate) vary: Vec<String>,
+    pub(crate) place: Option<Place>,
 }
 
 #[derive(Debug)]
@@ -137,13 +138,28 @@ impl Expr {
         crate::parse::parse(source, kind, flags)
     }
 
+    /// Names the place where the text stands, for errors. Has no effect once it was cloned.
+    #[must_use]
+    pub fn at(mut self, place: Place) -> Self {
+        if let Some(inner) = Arc::get_mut(&mut self.inner) {
+            inner.place = Some(place);
+        }
+        self
+    }
+
+    /// The place where it stands, if [`Self::at`] has named it.
+    #[must_use]
+    pub fn place(&self) -> Option<&Place> {
+        self.inner.place.as_ref()
+    }
+
     /// Evaluates a condition. A string expression counts as true when its text is not empty.
     ///
     /// # Errors
     /// [`EvalError::Pending`] when the host must fetch something first; otherwise a failure that callers
     /// treat as false and log.
     pub fn test(&self, host: &dyn Host, captures: &mut Captures) -> Result<bool, EvalError> {
-        crate::eval::test(&self.inner, host, captures)
+        crate::eval::test(&self.inner, host, captures).map_err(|error| error.at(self.inner.place.as_ref()))
     }
 
     /// Evaluates to a text. A condition gives `true` or the empty string.
@@ -151,7 +167,7 @@ impl Expr {
     /// # Errors
     /// As [`Expr::test`]; callers treat a failure as "no value".
     pub fn string(&self, host: &dyn Host, captures: &Captures) -> Result<Vec<u8>, EvalError> {
-        crate::eval::string(&self.inner, host, captures)
+        crate::eval::string(&self.inner, host, captures).map_err(|error| error.at(self.inner.place.as_ref()))
     }
 
     /// The text of an expression that is only a literal, so that callers can skip evaluation.

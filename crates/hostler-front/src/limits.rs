@@ -1,9 +1,10 @@
-//! What clients and tenants may take of what the front shares among all: connections, requests, processor time, memory.
+//! What clients and tenants may take of what the front shares among all: connections, requests, CPU time, memory.
 
 pub(crate) mod aside;
 pub(crate) mod budget;
 pub(crate) mod clients;
 pub(crate) mod kept;
 pub(crate) mod listing;
+mod long_match;
 pub(crate) mod pieces;
 pub(crate) mod watch;

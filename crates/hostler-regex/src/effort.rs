@@ -1,9 +1,12 @@
 //! Work for rules that a tenant may have written, counted as it is done.
 //!
 //! Whoever does such work says how much it is, in units of about a nanosecond ([`spend`]). Most requests do so little
-//! that nothing else happens. After each [`ROUND`] of units the thread's watch is asked, which looks at a clock; when
-//! it says no, the work fails. A thread without a watch (the planner, tests) works without bounds, but for
+//! that nothing else happens. After each [`ROUND`] of units the thread's watch is asked, which looks at a clock and
+//! returns a [`Verdict`]. A thread without a watch (the planner, tests) works without bounds, but for
 //! [`LONGEST_MATCH`].
+//!
+//! Code that can stop in the middle and be called again runs in [`resumable`]. Only there a long match is postponed
+//! when the watch says [`Verdict::Later`].
 
 use std::cell::Cell;
 use std::fmt;
@@ -11,13 +14,27 @@ use std::fmt;
 /// Units of work after which the watch is asked.
 pub const ROUND: u32 = 20_000;
 
-/// Callouts of one match: less than a second for texts of ordinary length.
-pub(crate) const LONGEST_MATCH: u64 = 2_000_000;
+/// Callouts of one match on a thread without a watch: less than a second for texts of ordinary length.
+const LONGEST_MATCH: u64 = 2_000_000;
+
+/// The watch's answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// There is time left.
+    GoOn,
+    /// The time slice is over: resumable work should stop, other work continues.
+    Later,
+    /// No time is left: the work fails.
+    Enough,
+}
 
 thread_local! {
     static COMPILED: Cell<u64> = const { Cell::new(0) };
     static LEFT: Cell<u32> = const { Cell::new(ROUND) };
-    static WATCH: Cell<Option<fn() -> bool>> = const { Cell::new(None) };
+    static WATCH: Cell<Option<fn() -> Verdict>> = const { Cell::new(None) };
+    /// The watch's last answer was [`Verdict::Later`].
+    static OVERDUE: Cell<bool> = const { Cell::new(false) };
+    static RESUMABLE: Cell<bool> = const { Cell::new(false) };
 }
 
 /// The work was given up.
@@ -26,15 +43,47 @@ pub struct Exhausted;
 
 impl fmt::Display for Exhausted {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("it takes more processor time than a request may use")
+        f.write_str("it takes more CPU time than a request may use")
     }
 }
 
 impl std::error::Error for Exhausted {}
 
-/// Sets whom this thread asks whether it may go on.
-pub fn watch_with(watch: fn() -> bool) {
+/// Sets this thread's watch.
+pub fn watch_with(watch: fn() -> Verdict) {
     WATCH.set(Some(watch));
+}
+
+/// Runs work that can be called again after it has stopped: a long match in it may fail as postponed.
+pub fn resumable<T>(work: impl FnOnce() -> T) -> T {
+    let outer = RESUMABLE.replace(true);
+    let result = work();
+    RESUMABLE.set(outer);
+    result
+}
+
+/// Runs work that cannot stop in the middle, also inside [`resumable`] work.
+pub fn in_one_go<T>(work: impl FnOnce() -> T) -> T {
+    let outer = RESUMABLE.replace(false);
+    let result = work();
+    RESUMABLE.set(outer);
+    result
+}
+
+/// Returns whether resumable work should stop now.
+#[must_use]
+pub fn is_overdue() -> bool {
+    OVERDUE.get() && RESUMABLE.get()
+}
+
+/// Starts a new time slice.
+pub fn start_slice() {
+    OVERDUE.set(false);
+}
+
+/// Callouts that one match may have, whatever the watch says.
+pub(crate) fn longest_match() -> u64 {
+    if WATCH.get().is_some() { u64::MAX } else { LONGEST_MATCH }
 }
 
 /// Notes work of about so many nanoseconds.
@@ -67,10 +116,9 @@ pub(crate) fn has_compiled(bytes: usize) {
 #[cold]
 fn ask() -> Result<(), Exhausted> {
     LEFT.set(ROUND);
-    match WATCH.get() {
-        Some(watch) if !watch() => Err(Exhausted),
-        _ => Ok(()),
-    }
+    let verdict = WATCH.get().map_or(Verdict::GoOn, |watch| watch());
+    OVERDUE.set(verdict == Verdict::Later);
+    if verdict == Verdict::Enough { Err(Exhausted) } else { Ok(()) }
 }
 
 #[cfg(test)]
@@ -88,12 +136,16 @@ mod tests {
         LEFT.set(ROUND);
         watch_with(|| {
             ASKED.set(ASKED.get() + 1);
-            ASKED.get() < 2
+            if ASKED.get() < 2 { Verdict::Later } else { Verdict::Enough }
         });
         assert!((0..2).all(|_| spend(half).is_ok()));
         assert_eq!(ASKED.get(), 0);
         assert_eq!(spend(half), Ok(()));
         assert_eq!(ASKED.get(), 1);
+        assert!(resumable(is_overdue) && !is_overdue());
+        assert!(!resumable(|| in_one_go(is_overdue)));
+        start_slice();
+        assert!(!resumable(is_overdue));
         assert_eq!(spend(usize::MAX), Err(Exhausted));
     }
 }

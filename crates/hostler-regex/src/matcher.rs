@@ -7,8 +7,8 @@ use std::cell::RefCell;
 use std::ffi::c_void;
 use std::ptr::{NonNull, null_mut};
 
-/// Limits of one match, as PCRE2 knows them; time is [`effort`]'s.
-const STEPS: u32 = 10_000_000;
+/// Limits of one match, as PCRE2 knows them. Time is [`effort`]'s, so PCRE2 need not count steps.
+const STEPS: u32 = u32::MAX;
 const DEPTH: u32 = 50_000;
 /// In kibibytes. A thread keeps what its largest match has needed.
 const HEAP: u32 = 8_000;
@@ -53,12 +53,28 @@ impl Drop for Matcher {
     }
 }
 
-/// What callouts of one match need.
+/// A match that has spent less than this is not postponed, however late it is: to carry it out later costs more.
+const WORTH_POSTPONING: usize = 10 * effort::ROUND as usize;
+
+/// The state of one match that its callouts share.
 struct MatchWatch {
-    /// What is spent at each: a step may look at every byte of the subject.
+    /// Spent at each callout: a step may look at every byte of the subject.
     price: usize,
-    /// How many there may be, whatever the watch says.
+    /// Callouts that there may still be, whatever the watch says.
     left: u64,
+    spent: usize,
+    is_postponed: bool,
+}
+
+/// PCRE2's result of a match.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum MatchResult {
+    /// A number of groups, or one of PCRE2's negative errors.
+    Code(i32),
+    /// The watch has refused more time.
+    Exhausted,
+    /// The time slice ended in the middle of the match, see [`effort::resumable`].
+    Postponed,
 }
 
 impl Matcher {
@@ -80,12 +96,17 @@ impl Matcher {
         Self { context, data }
     }
 
-    /// PCRE2's result.
-    pub(crate) fn run(&mut self, code: &Code, subject: &[u8]) -> i32 {
-        let mut watched = MatchWatch { price: 5 + subject.len() / 8, left: effort::LONGEST_MATCH };
+    /// Looks for the first match.
+    pub(crate) fn run(&mut self, code: &Code, subject: &[u8]) -> MatchResult {
+        let mut watched = MatchWatch {
+            price: 5 + subject.len() / 8,
+            left: effort::longest_match(),
+            spent: 0,
+            is_postponed: false,
+        };
         // SAFETY: context and room for groups are ours, the subject is `len` readable bytes, and `watched`, which only
         // `callout` uses, outlives the call. No callout matches anything itself, so `data` is used once at a time.
-        unsafe {
+        let result = unsafe {
             let data = (&raw mut watched).cast::<c_void>();
             pcre2_set_callout_8(self.context.as_ptr(), Some(callout), data);
             sys::pcre2_match_8(
@@ -97,6 +118,11 @@ impl Matcher {
                 self.data.as_ptr(),
                 self.context.as_ptr(),
             )
+        };
+        match result {
+            sys::PCRE2_ERROR_CALLOUT if watched.is_postponed => MatchResult::Postponed,
+            sys::PCRE2_ERROR_CALLOUT => MatchResult::Exhausted,
+            code => MatchResult::Code(code),
         }
     }
 
@@ -116,9 +142,13 @@ impl Matcher {
 
 /// Called by PCRE2 before each item of the pattern.
 extern "C" fn callout(_: *mut c_void, data: *mut c_void) -> i32 {
-    // SAFETY: `Matcher::run` gives the address of its `Watched`, which nobody else uses meanwhile.
+    // SAFETY: `Matcher::run` gives the address of its `MatchWatch`, which nobody else uses meanwhile.
     let watched = unsafe { &mut *data.cast::<MatchWatch>() };
-    watched.left = watched.left.saturating_sub(1);
-    let goes_on = watched.left > 0 && effort::spend(watched.price).is_ok();
-    if goes_on { 0 } else { sys::PCRE2_ERROR_CALLOUT }
+    watched.left -= 1;
+    watched.spent = watched.spent.saturating_add(watched.price);
+    if watched.left == 0 || effort::spend(watched.price).is_err() {
+        return sys::PCRE2_ERROR_CALLOUT;
+    }
+    watched.is_postponed = watched.spent > WORTH_POSTPONING && effort::is_overdue();
+    if watched.is_postponed { sys::PCRE2_ERROR_CALLOUT } else { 0 }
 }

@@ -1,7 +1,7 @@
 //! A compiled pattern, and the calls of PCRE2 that make one, match with it and free it.
 
 use crate::effort;
-use crate::matcher::{self, PAIRS};
+use crate::matcher::{self, MatchResult, PAIRS};
 use pcre2_sys as sys;
 use std::ffi::c_void;
 use std::ptr::{NonNull, null_mut};
@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 /// How a pattern is compiled.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Flags {
     /// Letters match in either case.
     pub ignore_case: bool,
@@ -38,11 +38,28 @@ impl Flags {
 
 /// Why a pattern does not compile, or a match was given up.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Failure(String);
+pub enum Failure {
+    /// PCRE2's reason.
+    Pcre(String),
+    /// The watch has refused more time, see [`effort::Verdict::Enough`].
+    Exhausted,
+    /// The time slice ended in the middle of the match, see [`effort::resumable`].
+    Postponed,
+}
+
+impl From<effort::Exhausted> for Failure {
+    fn from(_: effort::Exhausted) -> Self {
+        Self::Exhausted
+    }
+}
 
 impl std::fmt::Display for Failure {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.0)
+        match self {
+            Self::Pcre(reason) => f.write_str(reason),
+            Self::Exhausted => effort::Exhausted.fmt(f),
+            Self::Postponed => f.write_str("it is postponed"),
+        }
     }
 }
 
@@ -82,7 +99,7 @@ impl Program {
     /// PCRE2's reason, without a position.
     pub fn new(pattern: &[u8], flags: Flags) -> Result<Self, Failure> {
         let price = COMPILE + COMPILE_BYTE * pattern.len();
-        effort::spend(price).map_err(|error| Failure(error.to_string()))?;
+        effort::spend(price)?;
         let code = Code::new(pattern, flags)?;
         let (matches, fast) = (AtomicU32::new(0), OnceLock::new());
         let program = Self { code, pattern: pattern.into(), flags, matches, fast };
@@ -120,21 +137,22 @@ impl Program {
         subject: &[u8],
         use_groups: impl FnOnce(&mut dyn Iterator<Item = Option<(usize, usize)>>),
     ) -> Result<bool, Failure> {
-        effort::spend(100 + subject.len()).map_err(|error| Failure(error.to_string()))?;
+        effort::spend(100 + subject.len())?;
         if self.matches.fetch_add(1, Ordering::Relaxed) == OFTEN {
-            self.fast.get_or_init(|| self.machine_code());
+            self.translate();
         }
         matcher::with(|matcher| {
             let fast = self.fast.get().and_then(Option::as_ref);
             let mut result = matcher.run(fast.unwrap_or(&self.code), subject);
-            if result == sys::PCRE2_ERROR_JIT_STACKLIMIT {
+            if result == MatchResult::Code(sys::PCRE2_ERROR_JIT_STACKLIMIT) {
                 result = matcher.run(&self.code, subject);
             }
             match result {
-                sys::PCRE2_ERROR_NOMATCH => Ok(false),
-                sys::PCRE2_ERROR_CALLOUT => Err(Failure(effort::Exhausted.to_string())),
-                error if error < 0 => Err(Failure(message(error))),
-                found => {
+                MatchResult::Exhausted => Err(Failure::Exhausted),
+                MatchResult::Postponed => Err(Failure::Postponed),
+                MatchResult::Code(sys::PCRE2_ERROR_NOMATCH) => Ok(false),
+                MatchResult::Code(error) if error < 0 => Err(Failure::Pcre(message(error))),
+                MatchResult::Code(found) => {
                     let count = (self.group_count() + 1).min(PAIRS as usize);
                     // 0: there were more groups than are reported.
                     let known = if found == 0 { count } else { found as usize };
@@ -143,6 +161,18 @@ impl Program {
                 }
             }
         })
+    }
+
+    /// Translates the pattern to machine code, as is done for one that is used often: a match that takes long is worth it
+    /// the first time.
+    pub fn translate(&self) {
+        self.fast.get_or_init(|| self.machine_code());
+    }
+
+    /// The pattern and its flags.
+    #[must_use]
+    pub fn parts(&self) -> (&[u8], Flags) {
+        (&self.pattern, self.flags)
     }
 
     fn machine_code(&self) -> Option<Code> {
@@ -191,7 +221,7 @@ impl Code {
                 null_mut(),
             )
         };
-        NonNull::new(code).map(Self).ok_or_else(|| Failure(message(error)))
+        NonNull::new(code).map(Self).ok_or_else(|| Failure::Pcre(message(error)))
     }
 
     /// Translates to machine code; false where PCRE2 can't.
@@ -258,6 +288,7 @@ fn message(code: i32) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::effort::Verdict;
     use std::cell::Cell;
 
     thread_local! {
@@ -287,10 +318,29 @@ mod tests {
     }
 
     #[test]
+    fn a_long_match_is_postponed_only_where_it_can_be_resumed() {
+        effort::watch_with(|| {
+            ROUNDS.set(ROUNDS.get() + 1);
+            if ROUNDS.get() < 100 { Verdict::Later } else { Verdict::Enough }
+        });
+        let text = vec![b'a'; 8000];
+        let program = Program::new(b"[a-z]*[a-z]*[a-z]*[@!]", Flags::default()).unwrap();
+        let look = || {
+            ROUNDS.set(0);
+            program.find(&text, |_| {})
+        };
+        for _ in 0..2 * OFTEN {
+            assert_eq!(effort::resumable(look), Err(Failure::Postponed));
+            assert!(ROUNDS.get() >= 10, "what is short is finished at once");
+            assert_eq!(look(), Err(Failure::Exhausted));
+        }
+    }
+
+    #[test]
     fn patterns_that_look_at_everything_again_and_again_are_interrupted() {
         effort::watch_with(|| {
             ROUNDS.set(ROUNDS.get() + 1);
-            ROUNDS.get() < 50
+            if ROUNDS.get() < 50 { Verdict::GoOn } else { Verdict::Enough }
         });
         let text = vec![b'a'; 8000];
         for pattern in

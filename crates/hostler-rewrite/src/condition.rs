@@ -3,7 +3,7 @@
 use crate::line::{arguments, flags};
 use crate::template::Template;
 use crate::variable::Ahead;
-use hostler_expr::{Expr, FileAccess, FileTest, Flags, Kind, Regex, RegexOptions};
+use hostler_expr::{Expr, FileAccess, FileTest, Flags, Kind, Place, Regex, RegexOptions};
 
 /// How a condition tests.
 #[derive(Clone, Debug)]
@@ -114,6 +114,17 @@ impl Condition {
             no_vary,
         };
         Ok((condition, warning))
+    }
+
+    /// Names the place where it stands, for errors.
+    #[must_use]
+    pub fn at(mut self, place: Place) -> Self {
+        self.test = match self.test {
+            Test::Match(regex) => Test::Match(regex.at(place)),
+            Test::Expression(expr) => Test::Expression(Box::new(expr.at(place))),
+            other => other,
+        };
+        self
     }
 
     /// Bytes of memory that it takes, about.

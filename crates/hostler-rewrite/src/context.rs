@@ -155,7 +155,8 @@ pub fn check_base(base: &str) -> Result<(), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rule::{Place, Rule};
+    use crate::Place;
+    use crate::rule::Rule;
     use hostler_expr::RegexOptions;
 
     fn context(rule: &str, options: &[&str]) -> Context {

@@ -1,5 +1,5 @@
 //! One rule on one request: whether it applies, and what it would do. Nothing is changed here, so a rule that has to
-//! wait for an answer is simply evaluated again.
+//! wait for an answer, or has used up its time slice, continues later with the condition at which it stopped.
 
 use crate::condition::{Condition, Test, integer};
 use crate::expand::{Maps, Notes, QuestionMarks, Scene, Stop};
@@ -47,6 +47,17 @@ pub(crate) struct Evaluation {
     pub(crate) notes: Notes,
 }
 
+/// A rule's evaluation that has stopped at a condition, or after the last one.
+#[derive(Debug)]
+pub(crate) struct Stopped {
+    at: usize,
+    rule: Captures,
+    condition: Captures,
+    /// The groups of the expression in which it has stopped.
+    expression: Option<Captures>,
+    notes: Notes,
+}
+
 /// What rules of a directory work on: the file name with what follows it, without the directory.
 pub(crate) fn subject<'h>(
     host: &'h dyn Host,
@@ -77,54 +88,119 @@ pub(crate) fn subject<'h>(
     }
 }
 
-/// Evaluates a rule.
+/// Evaluates a rule. `stopped`: where its evaluation has stopped before, and then where it stops now.
 pub(crate) fn evaluate(
     rule: &Rule,
     directory: Option<&str>,
     maps: &Maps,
     host: &dyn Host,
+    stopped: &mut Option<Stopped>,
 ) -> Result<Evaluation, Stop> {
-    let trace = host.trace_level();
     let mut scene = Scene {
         host,
         maps,
-        trace,
+        trace: host.trace_level(),
         rule: Captures::new(),
         condition: Captures::new(),
+        expression: None,
         question_marks: QuestionMarks::default(),
         notes: Notes::default(),
     };
-    let mut told = |line| scene.trace(3, || line);
-    let input = subject(host, directory, (trace >= 3).then_some(&mut told as &mut dyn FnMut(Vec<u8>)));
-    scene.trace(3, || {
-        [b"applying pattern '", rule.pattern().as_bytes(), b"' to uri '", &input[..], b"'"].concat()
-    });
-    let mut groups = Captures::new();
-    let matched = rule.regex.capture(&input, &mut groups).map_err(|error| Stop::Failed(error.to_string()))?;
-    let why_not = if matched == rule.negated {
-        Some(WhyNot::Pattern)
-    } else {
-        if !rule.negated {
-            scene.rule = groups;
+    let evaluated = match stopped.take() {
+        None => scene.pattern(rule, directory)?,
+        Some(stopped) => {
+            let Stopped { at, rule: groups, condition, expression, notes } = stopped;
+            scene = Scene { rule: groups, condition, expression, notes, ..scene };
+            let input = subject(host, directory, None).into_owned();
+            Matched { input, why_not: None, at }
         }
-        scene.conditions(&rule.conditions)?.map(WhyNot::Condition)
     };
-    let is_kept = why_not.is_none() || host.is_explained();
-    let input = if is_kept { input.into_owned() } else { Vec::new() };
-    let mut evaluated = Evaluation { input, why_not, ..Evaluation::default() };
-    if evaluated.why_not.is_none() {
-        scene.effects(rule, &mut evaluated)?;
-    }
-    evaluated.notes = scene.notes;
-    Ok(evaluated)
+    let outcome = scene.conclude(rule, evaluated, stopped)?;
+    Ok(Evaluation { notes: scene.notes, ..outcome })
+}
+
+/// A rule whose pattern has been looked at, and conditions up to a certain one.
+struct Matched {
+    input: Vec<u8>,
+    why_not: Option<WhyNot>,
+    at: usize,
 }
 
 impl Scene<'_> {
-    /// Which condition does not hold; `None`: they do.
-    fn conditions(&mut self, conditions: &[Condition]) -> Result<Option<usize>, Stop> {
-        let mut all = conditions.iter().enumerate();
+    /// Matches the rule's pattern.
+    fn pattern(&mut self, rule: &Rule, directory: Option<&str>) -> Result<Matched, Stop> {
+        let (host, trace) = (self.host, self.trace);
+        let mut told = |line| self.trace(3, || line);
+        let input = subject(host, directory, (trace >= 3).then_some(&mut told as &mut dyn FnMut(Vec<u8>)));
+        self.trace(3, || {
+            [b"applying pattern '", rule.pattern().as_bytes(), b"' to uri '", &input[..], b"'"].concat()
+        });
+        let mut groups = Captures::new();
+        let matched = rule.regex.capture(&input, &mut groups)?;
+        if matched != rule.negated && !rule.negated {
+            self.rule = groups;
+        }
+        let why_not = (matched == rule.negated).then_some(WhyNot::Pattern);
+        let is_kept = why_not.is_none() || host.is_explained();
+        Ok(Matched { input: if is_kept { input.into_owned() } else { Vec::new() }, why_not, at: 0 })
+    }
+
+    /// Looks at the conditions of a rule, and at what it does if they hold.
+    fn conclude(
+        &mut self,
+        rule: &Rule,
+        matched: Matched,
+        stopped: &mut Option<Stopped>,
+    ) -> Result<Evaluation, Stop> {
+        let Matched { input, mut why_not, at } = matched;
+        if why_not.is_none() {
+            why_not = self.conditions(&rule.conditions, at, stopped)?.map(WhyNot::Condition);
+        }
+        let mut evaluated = Evaluation { input, why_not, ..Evaluation::default() };
+        if evaluated.why_not.is_none() {
+            let lines = self.notes.lines.len();
+            let done = self.effects(rule, &mut evaluated);
+            if matches!(done, Err(Stop::Need(_))) {
+                self.notes.env.clear();
+                self.stop(rule.conditions.len(), lines, stopped);
+            }
+            done?;
+        } else if !self.host.is_explained() {
+            evaluated.input = Vec::new();
+        }
+        Ok(evaluated)
+    }
+
+    /// Keeps what the conditions before this one have come to. `lines`: lines of the trace up to there.
+    fn stop(&mut self, at: usize, lines: usize, stopped: &mut Option<Stopped>) {
+        let mut notes = std::mem::take(&mut self.notes);
+        notes.lines.truncate(lines);
+        notes.looked_at.clear();
+        *stopped = Some(Stopped {
+            at,
+            rule: std::mem::take(&mut self.rule),
+            condition: std::mem::take(&mut self.condition),
+            expression: self.expression.take(),
+            notes,
+        });
+    }
+
+    /// Which condition does not hold; `None`: they do. Begins at the one of this index.
+    fn conditions(
+        &mut self,
+        conditions: &[Condition],
+        from: usize,
+        stopped: &mut Option<Stopped>,
+    ) -> Result<Option<usize>, Stop> {
+        let mut all = conditions.iter().enumerate().skip(from);
         while let Some((index, condition)) = all.next() {
-            let holds = self.holds(condition)?;
+            let lines = self.notes.lines.len();
+            let is_late = index > from && self.host.is_overdue();
+            let holds = if is_late { Err(Stop::Need(Need::Turn)) } else { self.holds(condition) };
+            if matches!(holds, Err(Stop::Need(_))) {
+                self.stop(index, lines, stopped);
+            }
+            let holds = holds?;
             let looked_at = std::mem::take(&mut self.notes.looked_at);
             if condition.or {
                 if !holds {
@@ -178,8 +254,7 @@ impl Scene<'_> {
         Ok(match &condition.test {
             Test::Match(regex) => {
                 let mut groups = Captures::new();
-                let matched =
-                    regex.capture(input, &mut groups).map_err(|error| Stop::Failed(error.to_string()))?;
+                let matched = regex.capture(input, &mut groups)?;
                 if matched && !condition.negated {
                     self.condition = groups;
                 }
@@ -226,7 +301,7 @@ impl Scene<'_> {
     }
 
     fn expression(&mut self, expr: &hostler_expr::Expr, condition: &Condition) -> Result<bool, Stop> {
-        let mut groups = self.condition.clone();
+        let mut groups = self.expression.take().unwrap_or_else(|| self.condition.clone().and_progress());
         match expr.test(self.host.expressions(), &mut groups) {
             Ok(holds) => {
                 if holds && !condition.negated {
@@ -234,7 +309,10 @@ impl Scene<'_> {
                 }
                 Ok(holds)
             }
-            Err(EvalError::Pending(question)) => Err(Stop::Need(Need::Expression(question))),
+            Err(EvalError::Pending(question)) => {
+                self.expression = Some(groups);
+                Err(Stop::Need(Need::Expression(question)))
+            }
             Err(error) => Err(Stop::Failed(format!(
                 "RewriteCond: expr='{}' evaluation failed: {error}",
                 condition.pattern

@@ -6,7 +6,7 @@ use crate::map::Source;
 use crate::template::{Piece, Template};
 use crate::uri::push_escaped;
 use crate::variable::Variable;
-use hostler_expr::{Answer, Captures, effort};
+use hostler_expr::{Answer, Captures, RegexError, effort};
 use std::collections::HashMap;
 
 /// Maps by name.
@@ -18,7 +18,7 @@ pub(crate) const LONGEST: usize = 64 << 10;
 /// Why a rule's evaluation ends early.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Stop {
-    /// It begins again when this is there.
+    /// It continues when this is there.
     Need(Need),
     /// It can't be carried out, and what it guards must not be passed.
     Failed(String),
@@ -27,6 +27,12 @@ pub(crate) enum Stop {
 impl From<effort::Exhausted> for Stop {
     fn from(error: effort::Exhausted) -> Self {
         Self::Failed(error.to_string())
+    }
+}
+
+impl From<RegexError> for Stop {
+    fn from(error: RegexError) -> Self {
+        if error.is_postponed() { Self::Need(Need::Turn) } else { Self::Failed(error.to_string()) }
     }
 }
 
@@ -69,6 +75,8 @@ pub(crate) struct Scene<'a> {
     pub(crate) rule: Captures,
     /// What the last condition matched.
     pub(crate) condition: Captures,
+    /// The groups of an expression that has stopped in the middle.
+    pub(crate) expression: Option<Captures>,
     /// Those of the text that was expanded last.
     pub(crate) question_marks: QuestionMarks,
     pub(crate) notes: Notes,

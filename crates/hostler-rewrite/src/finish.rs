@@ -6,7 +6,7 @@ use crate::expand::Maps;
 use crate::host::{Host, Need};
 use crate::run::{Outcome, Progress, Run};
 use crate::uri;
-use hostler_expr::{Answer, FileTest};
+use hostler_expr::{Answer, FileTest, Place};
 
 /// What the rules of a server came to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -65,6 +65,12 @@ impl Rewriting {
     #[must_use]
     pub fn has_ended(&self) -> bool {
         self.progress.ended
+    }
+
+    /// Where the rule stands that comes next.
+    #[must_use]
+    pub fn place<'c>(&self, context: &'c Context) -> Option<&'c Place> {
+        context.rules.list().get(self.progress.at()).map(|rule| rule.place())
     }
 
     /// Carries out the rules of a server. [`Host::filename`] is the URL's path at the beginning.

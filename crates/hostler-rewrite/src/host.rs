@@ -1,14 +1,13 @@
 //! What rewriting asks of whoever has the request, and tells it: the [`Host`] trait.
 
-use crate::rule::Place;
 use crate::variable::{Ahead, Variable};
-use hostler_expr::{Answer, FileTest, Variable as Core};
+use hostler_expr::{Answer, FileTest, Place, Variable as Core};
 use std::borrow::Cow;
 
-/// What must be fetched, or done, before rewriting can go on. The rule that asked is begun again afterwards.
+/// What must be fetched, or done, before rewriting can go on. The rule that asked continues afterwards.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Need {
-    /// Nothing: it is others' turn.
+    /// Nothing: the time slice is over, or a match is postponed.
     Turn,
     /// What stands at a path.
     File(Vec<u8>),
@@ -99,7 +98,7 @@ pub trait Host {
     fn document_root(&self) -> Vec<u8>;
     /// The folder and the URL's prefix that Alias and the like have mapped: `CONTEXT_DOCUMENT_ROOT`, `CONTEXT_PREFIX`.
     fn context(&self) -> (Vec<u8>, Vec<u8>);
-    /// Whether to pause before the next rule.
+    /// Whether to pause before the next rule or condition.
     fn is_overdue(&self) -> bool {
         false
     }

@@ -5,17 +5,8 @@ use crate::flags::RuleFlags;
 use crate::index::{self, Index};
 use crate::line::arguments;
 use crate::template::Template;
-use hostler_expr::{Regex, RegexOptions};
+use hostler_expr::{Place, Regex, RegexOptions};
 use std::sync::{Arc, OnceLock};
-
-/// Where a rule stands.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Place {
-    /// The file's name.
-    pub file: Arc<str>,
-    /// Line, from 1.
-    pub line: u32,
-}
 
 /// A rule with its conditions.
 #[derive(Clone, Debug)]
@@ -52,7 +43,8 @@ impl Rule {
         };
         let options = RegexOptions { ignore_case: options.ignore_case || flags.ignore_case, ..options };
         let regex = Regex::new(pattern, options)
-            .map_err(|error| format!("cannot compile regular expression '{pattern}': {error}"))?;
+            .map_err(|error| format!("cannot compile regular expression '{pattern}': {error}"))?
+            .at(place.clone());
         let mut substitution = arguments.second;
         // A question mark at the end means: no query. What comes before it is not looked at for another one.
         if let Some(path) = substitution.strip_suffix('?') {

@@ -1,7 +1,7 @@
 //! A list of rules on one request, in order: chains, skips, rounds and ends.
 
 use crate::cookie;
-use crate::evaluate::{Evaluation, evaluate, subject};
+use crate::evaluate::{Evaluation, Stopped, evaluate, subject};
 use crate::expand::{LONGEST, Maps, Stop};
 use crate::flags::RuleFlags;
 use crate::host::{Explanation, Host, Need};
@@ -40,7 +40,16 @@ pub(crate) struct Progress {
     pub(crate) reduced: bool,
     /// Index of the last rule that has changed the URL.
     pub(crate) last: Option<usize>,
+    /// The evaluation of the rule at `at` has stopped in the middle.
+    stopped: Option<Stopped>,
     done: bool,
+}
+
+impl Progress {
+    /// Index of the rule that comes next.
+    pub(crate) fn at(&self) -> usize {
+        self.at
+    }
 }
 
 /// What comes after a rule.
@@ -65,7 +74,7 @@ impl Run<'_> {
     pub(crate) fn go_on(&self, progress: &mut Progress, host: &mut dyn Host) -> Result<(), Need> {
         let started = progress.at;
         while !progress.done {
-            if progress.at > started && host.is_overdue() {
+            if progress.at > started && progress.stopped.is_none() && host.is_overdue() {
                 return Err(Need::Turn);
             }
             let Some((at, rule)) = self.next(progress.at, host) else { break };
@@ -74,12 +83,13 @@ impl Run<'_> {
                 progress.at += 1;
                 continue;
             }
-            let evaluated = match evaluate(rule, self.directory, self.maps, host) {
+            let evaluated = match evaluate(rule, self.directory, self.maps, host, &mut progress.stopped) {
                 Ok(evaluated) => evaluated,
                 Err(Stop::Need(need)) => return Err(need),
                 Err(Stop::Failed(why)) => {
                     let place = rule.place();
-                    host.error(&format!("{}:{}: RewriteRule: {why}", place.file, place.line));
+                    let is_placed = !place.file.is_empty() && why.starts_with(&*place.file);
+                    host.error(&if is_placed { why } else { format!("{place}: RewriteRule: {why}") });
                     progress.end(Outcome::Status(500));
                     break;
                 }

@@ -90,7 +90,7 @@ impl Run {
         let state = State {
             settings,
             size_format: SizeFormat::default(),
-            captures: Captures::new(),
+            captures: Captures::keeping_progress(),
             node: 0,
             action: 0,
             branch: Branch { printing: true, taken: true, failed: false, skipped: 0, jammed: false },

@@ -7,7 +7,7 @@ pub use apply::{Message, Pause, Phase, Table, apply};
 pub use format::{Piece, Value};
 
 use crate::{Args, Arity, Command, Contexts, Directive, Effect, Merge, Module, Overrides, unset_part, words};
-use hostler_expr::{Expr, Regex};
+use hostler_expr::{Expr, Place, Regex};
 use std::sync::Arc;
 
 /// The module.
@@ -90,6 +90,8 @@ pub struct Rule {
     pub condition: Option<Condition>,
     /// `early`: as soon as the request has been read, before its directory is known.
     pub early: bool,
+    /// Where it stands.
+    pub place: Place,
 }
 
 /// What a directory sets; each list in the order of the files.
@@ -201,7 +203,7 @@ fn rule(command: &Command<'_>, given: &[String], response: bool) -> Result<Rule,
         _ => return Err(format!("there is no action \"{action}\"")),
     };
     let (condition, early) = clause.first().map_or(Ok((None, false)), |clause| condition(command, clause))?;
-    Ok(Rule { field: field_name(field, &action)?, action, condition, early })
+    Ok(Rule { field: field_name(field, &action)?, action, condition, early, place: command.line() })
 }
 
 /// A field's name, without a colon that some write after it.

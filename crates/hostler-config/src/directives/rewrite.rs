@@ -163,13 +163,14 @@ fn condition(command: &mut Command<'_>, args: &Args) -> Result<(), String> {
     if let Some(warning) = warning {
         command.warn(warning);
     }
+    let condition = condition.at(command.line());
     place(command).1.push(condition);
     Ok(())
 }
 
 fn rule(command: &mut Command<'_>, args: &Args) -> Result<(), String> {
     let options = command.regex_options();
-    let at = hostler_rewrite::Place { file: command.builder.file(command.origin), line: command.origin.line };
+    let at = command.line();
     let is_htaccess = command.is_htaccess();
     let (context, conditions) = place(command);
     let conditions = std::mem::take(conditions);

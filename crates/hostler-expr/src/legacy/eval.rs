@@ -7,7 +7,16 @@ use crate::{Answer, Captures, EvalError, Regex, RegexOptions, SubrequestTest, ef
 
 pub(super) fn test(expr: &Inner, host: &dyn Host, captures: &mut Captures) -> Result<bool, EvalError> {
     let Some(root) = &expr.root else { return Ok(false) };
-    Evaluation { host, captures, regexes_left: expr.regexes }.chain(root)
+    let before = captures.has_match().then(|| captures.clone());
+    let result = Evaluation { host, captures, regexes_left: expr.regexes }.chain(root);
+    if matches!(result, Err(EvalError::Pending(_))) {
+        // It starts again, from the same groups.
+        match before {
+            Some(before) => *captures = before,
+            None => captures.clear(),
+        }
+    }
+    result
 }
 
 /// Longest sum of the variables in a text, in bytes.
@@ -80,13 +89,12 @@ impl Evaluation<'_> {
     /// Quirk(apache): groups are recorded for expressions without brackets too, and a failed match clears them.
     fn matches(&mut self, text: &[u8], pattern: &[u8]) -> Result<bool, EvalError> {
         let pattern = self.expand(pattern)?;
-        let failed = |error: crate::RegexError| EvalError::Regex(error.to_string());
         let Ok(pattern) = std::str::from_utf8(&pattern) else {
             return Err(EvalError::Regex("a regular expression must be UTF-8".to_owned()));
         };
-        let regex = Regex::new(pattern, RegexOptions::default()).map_err(failed)?;
+        let regex = Regex::new(pattern, RegexOptions::default())?;
         self.regexes_left = self.regexes_left.saturating_sub(1);
-        match regex.spans(text).map_err(failed)? {
+        match regex.spans(text)? {
             Some(found) => self.captures.record(text.to_vec(), found),
             None => self.captures.clear(),
         }

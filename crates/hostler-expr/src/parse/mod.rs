@@ -34,7 +34,7 @@ pub(crate) fn parse(source: &str, kind: Kind, flags: Flags) -> Result<Expr, Pars
         Kind::String => Root::Text(parser.text(None)?),
     };
     let Parser { vary, .. } = parser;
-    Ok(Expr { inner: Arc::new(Inner { source: source.into(), root, flags, vary }) })
+    Ok(Expr { inner: Arc::new(Inner { source: source.into(), root, flags, vary, place: None }) })
 }
 
 struct Parser<'a> {

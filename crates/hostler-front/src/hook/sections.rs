@@ -1,7 +1,6 @@
 //! Which sections apply to a request, and merging them: Files, Location, If. (Directory: the module core's walk.)
 
 use crate::limits::budget;
-use crate::log::{self, Severity};
 use crate::request::Request;
 use crate::request::expr_host;
 use crate::request::flow::{Continue, Halt};
@@ -46,7 +45,8 @@ pub(crate) async fn locations(request: &mut Request) -> Continue {
         return Ok(());
     }
     let uri = request.target.uri.clone();
-    let sections = lookup::locations(&server, &uri).map_err(|error| gave_up(request, &error))?;
+    let sections = budget::matched(request, || lookup::locations(&server, &uri)).await?;
+    let sections = sections.map_err(|error| gave_up(request, &error))?;
     apply(request, &sections, &uri).await
 }
 
@@ -60,7 +60,8 @@ async fn files(request: &mut Request) -> Continue {
     let name = request.basename().to_vec();
     let mut sections = Vec::new();
     for some in dir.core.files.chunks(SOME) {
-        sections.extend(lookup::files_among(some, &name).map_err(|error| gave_up(request, &error))?);
+        let found = budget::matched(request, || lookup::files_among(some, &name)).await?;
+        sections.extend(found.map_err(|error| gave_up(request, &error))?);
         budget::turn(request).await?;
     }
     apply(request, &sections, &name).await
@@ -72,22 +73,24 @@ const SOME: usize = 16;
 async fn apply(request: &mut Request, sections: &[&Arc<Section>], text: &[u8]) -> Continue {
     let mut overs = Overs::new();
     for section in sections {
-        set_matches(request, section, text);
+        set_matches(request, section, text).await?;
         overs.push(section.conf.clone());
     }
     merge(request, &overs).await
 }
 
 pub(crate) fn gave_up(request: &Request, error: &RegexError) -> Halt {
-    log::request(request, Severity::Error, "core", &format!("a section's pattern gave up: {error}"));
+    budget::log_failure(request, "core", &format!("a section's pattern gave up: {error}"));
     Halt::Status(500)
 }
 
 /// Named groups of a section's expression become environment variables.
-pub(crate) fn set_matches(request: &mut Request, section: &Section, text: &[u8]) {
-    for (name, value) in lookup::named_groups(section, text) {
+pub(crate) async fn set_matches(request: &mut Request, section: &Section, text: &[u8]) -> Continue {
+    let groups = budget::matched(request, || lookup::named_groups(section, text)).await?;
+    for (name, value) in groups.map_err(|error| gave_up(request, &error))? {
         request.env.set(name, value);
     }
+    Ok(())
 }
 
 /// `<If>`, `<ElseIf>`, `<Else>`; they may nest.
@@ -123,7 +126,7 @@ async fn holds(request: &Request, section: &Section, condition: Option<&Expr>) -
     let Some(condition) = condition else { return Ok(true) };
     expr_host::test(request, condition, &mut Captures::new()).await.map_err(|error| {
         let message = format!("{}: the condition can't be evaluated: {error}", section.title);
-        log::request(request, Severity::Error, "core", &message);
+        budget::log_failure(request, "core", &message);
         Halt::Status(500)
     })
 }

@@ -11,7 +11,7 @@ use std::cell::Cell;
 use tokio::sync::OwnedSemaphorePermit;
 
 /// Adds to the niceness of threads that work aside.
-const NICE: i32 = 15;
+const NICE: i32 = 5;
 
 /// Leave to let work be done aside; while it waits, another request of the site may have done the same work.
 pub(crate) struct Permit(OwnedSemaphorePermit);

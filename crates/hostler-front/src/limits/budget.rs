@@ -1,34 +1,41 @@
-//! What a client's request may cost in the front: processor time for what tenants write (`.htaccess`, includes,
-//! expressions, patterns), shared by the request, its sub-requests, redirects and error pages.
+//! The CPU time that a client's request may use in the front for what tenants write (`.htaccess`, includes, expressions,
+//! patterns), shared by the request, its sub-requests, redirects and error pages.
 //!
 //! Such work is counted where it is done ([`effort::spend`]), and from time to time the thread's watch looks at the
-//! clock. Three times matter:
+//! clock. Two times matter:
 //!
 //! ```text
-//! SLICE     then the request lets others go on, at the next place where it can ([`turn`])
-//! STRETCH   then it fails: a single rule has come to no such place
+//! SLICE     then the request lets others go on, at the next place where it can ([`turn`]); a match that can be resumed is
+//!           carried out by another thread (`long_match`)
 //! most      then it fails: HostlerRequestBudget is used up
 //! ```
+//!
+//! Work that can do neither, such as a filter's step, may use a hundredth of the budget at once ([`Budget::stretch`]).
 //!
 //! A request that failed is answered with 500 whatever its rules would have said, because some of them were not
 //! carried out. `turns` decides who goes on. Most requests cost so little that no clock is read for them.
 //!
-//! **Diagnostics**: one line in the virtual host's ErrorLog for each request that failed, under `core`.
+//! **Diagnostics**: one line in the virtual host's ErrorLog for each request that failed, under `core`: the rule's place, the
+//! cause, and the directive that raises the limit (`failure`).
 
+mod failure;
 mod turns;
 
+use failure::Failure;
+pub(crate) use failure::{check, fail_rule, log_failure};
 pub(crate) use turns::{Turns, hand_out};
 
-use crate::limits::watch::{self, Place, Watched};
-use crate::log::{self, Severity};
+use crate::limits::long_match;
+use crate::limits::watch::{self, Watched};
 use crate::request::Request;
 use crate::request::flow::Halt;
 use crate::request::settings;
 use crate::request::thread::Thread;
-use hostler_expr::effort;
+use hostler_expr::effort::{self, Verdict};
+use hostler_expr::postponed::{self, Postponed, Results, Settled};
+use hostler_expr::{Place, RegexError};
 use hostler_wire::plan::SiteId;
 use rustix::time::{ClockId, clock_gettime};
-use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
@@ -38,10 +45,14 @@ use std::time::{Duration, Instant};
 
 /// Time after which a request lets others go on.
 const SLICE: Duration = Duration::from_millis(1);
-/// Longest time that a request goes on without coming to a place where it lets others go on.
+/// Work that cannot let others go on may take this much at once, whatever the budget.
 const STRETCH: Duration = Duration::from_millis(5);
+/// Rounds of [`effort::ROUND`] before such work is looked at: no request that does little fails, however slow the machine.
+const ROUNDS: u32 = 100;
+/// Matches of one request that were postponed: their results are kept.
+const MOST_POSTPONED: usize = 20_000;
 /// `HostlerRequestBudget` where it is not set.
-const DEFAULT: Duration = Duration::from_secs(2);
+pub(crate) const DEFAULT: Duration = Duration::from_secs(2);
 
 /// The budget of a client's request.
 #[derive(Debug)]
@@ -50,33 +61,76 @@ pub(crate) struct Budget {
     most: Cell<Duration>,
     site: Cell<Option<SiteId>>,
     failed: Cell<Option<Failure>>,
-    told: Cell<bool>,
+    /// The failure is in the log.
+    logged: Cell<bool>,
+    /// What the rule that used up the budget said of it, or else the place of the rule that was next.
+    cause: RefCell<Option<String>>,
+    place: RefCell<Option<Place>>,
+    results: RefCell<Option<Results>>,
     /// The site of which it may read directories ([`crate::limits::listing`]).
     pub(crate) lists: Cell<Option<SiteId>>,
     /// How long it waits for what.
     pub(crate) watched: Watched,
 }
 
-/// Why a request can't be answered as its rules say.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Failure {
-    Spent,
-    Stretch,
-    /// A rule could not be carried out; the log has the reason.
-    Rule,
-    /// It has waited there for too long ([`crate::limits::watch`]).
-    Silent(Place),
-}
-
 impl Default for Budget {
     fn default() -> Self {
-        let (spent, most) = (Cell::default(), Cell::new(DEFAULT));
-        let (failed, told, lists) = (Cell::default(), Cell::default(), Cell::default());
-        Self { spent, most, site: Cell::default(), failed, told, lists, watched: Watched::default() }
+        Self::new(DEFAULT)
     }
 }
 
 impl Budget {
+    fn new(most: Duration) -> Self {
+        Self {
+            spent: Cell::default(),
+            most: Cell::new(most),
+            site: Cell::default(),
+            failed: Cell::default(),
+            logged: Cell::default(),
+            cause: RefCell::default(),
+            place: RefCell::default(),
+            results: RefCell::default(),
+            lists: Cell::default(),
+            watched: Watched::default(),
+        }
+    }
+
+    /// All that the request may use.
+    pub(crate) fn most(&self) -> Duration {
+        self.most.get()
+    }
+
+    /// What is left of it.
+    pub(crate) fn left(&self) -> Duration {
+        self.most.get().saturating_sub(self.spent.get())
+    }
+
+    /// The CPU time that work may use without letting others go on.
+    fn stretch(&self) -> Duration {
+        STRETCH.max(self.most.get() / 100)
+    }
+
+    /// If the slice is over, the rule of this place is the one that the log names.
+    pub(crate) fn is_at(&self, place: Option<&Place>) {
+        if is_overdue() {
+            self.place.replace(place.cloned());
+        }
+    }
+
+    /// Adds the result of a match that another thread has carried out. `took`: the CPU time of that thread.
+    pub(crate) fn settle(&self, settled: Settled, took: Duration) {
+        self.charge(took);
+        if let Some(error) = settled.error().filter(|_| self.failed.get() == Some(Failure::Spent)) {
+            self.cause.borrow_mut().get_or_insert_with(|| error.to_string());
+        }
+        let results = self.results.borrow_mut().get_or_insert_default().clone();
+        results.add(settled);
+        if results.count() > MOST_POSTPONED {
+            self.failed.set(self.failed.get().or(Some(Failure::Spent)));
+        }
+        postponed::install(Some(results));
+    }
+
     /// The request turns out to be for this site, under this virtual host's limit.
     pub(crate) fn belongs(&self, request: &Request) {
         let limit = request.server.conf.core.request_budget;
@@ -113,48 +167,14 @@ impl Budget {
     }
 }
 
-/// Whether the request has failed; tells so, once.
-pub(crate) fn check(request: &Request) -> Result<(), Halt> {
-    let budget = &request.budget;
-    let Some(failure) = budget.failed.get() else { return Ok(()) };
-    if !budget.told.replace(true) {
-        let rules = "its .htaccess files, includes and expressions";
-        let message = match failure {
-            Failure::Spent => format!(
-                "the request has used up {} ms of processor time for {rules} (HostlerRequestBudget)",
-                budget.most.get().as_millis()
-            ),
-            Failure::Stretch => format!(
-                "a single rule took more than {} ms of processor time: a regular expression that tries too much, or \
-                 a value that grows ({rules})",
-                STRETCH.as_millis()
-            ),
-            Failure::Silent(place) => format!(
-                "killed: nothing has happened for {} s (HostlerWaitTimeout) in {} of {}, at {}",
-                budget.watched.patience().as_secs(),
-                place.step,
-                place.module,
-                about(request)
-            ),
-            Failure::Rule => format!("a rule of {rules} could not be carried out, so the request is refused"),
-        };
-        log::request(request, Severity::Error, "core", &message);
-    }
-    Err(Halt::Status(500))
-}
-
-/// What a request is about: its file, or its URL where it has none yet.
-fn about(request: &Request) -> Cow<'_, str> {
-    let filename = &request.resource.filename;
-    String::from_utf8_lossy(if filename.is_empty() { &request.target.uri } else { filename })
-}
-
 /// Who works on this thread just now.
 #[derive(Default)]
 struct Now {
     budget: RefCell<Option<Rc<Budget>>>,
     /// When the watch first looked, by the clock on the wall and by the thread's own.
     began: Cell<Option<(Instant, Duration)>>,
+    /// How often the watch has looked since then.
+    rounds: Cell<u32>,
     /// The slice is over.
     overdue: Cell<bool>,
     /// The request wants to go on at its next turn.
@@ -170,37 +190,43 @@ pub(crate) fn start() {
     effort::watch_with(watch);
 }
 
-/// Processor time of this thread.
+/// CPU time of this thread.
 pub(crate) fn thread_time() -> Duration {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     Duration::new(time.tv_sec.max(0).unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or(0))
 }
 
-fn watch() -> bool {
+fn watch() -> Verdict {
     NOW.with(|now| {
         let budget = now.budget.borrow();
-        let Some(budget) = &*budget else { return true };
+        let Some(budget) = &*budget else { return Verdict::GoOn };
         if budget.has_failed() {
-            return false;
+            return Verdict::Enough;
         }
         let Some((wall, thread)) = now.began.get() else {
+            now.rounds.set(0);
             now.began.set(Some((Instant::now(), thread_time())));
-            return true;
+            return Verdict::GoOn;
         };
-        let stretch = wall.elapsed();
-        if stretch > SLICE {
+        now.rounds.set(now.rounds.get() + 1);
+        let elapsed = wall.elapsed();
+        if elapsed > SLICE {
             now.overdue.set(true);
         }
-        // Another process may have had the processor meanwhile.
-        if stretch > STRETCH || budget.spent.get() + stretch > budget.most.get() {
+        // Another process may have had the CPU meanwhile.
+        if elapsed > budget.stretch() || elapsed > budget.left() {
             let used = thread_time().saturating_sub(thread);
-            if budget.spent.get() + used > budget.most.get() {
+            if used > budget.left() {
                 budget.failed.set(Some(Failure::Spent));
-            } else if used > STRETCH {
+            } else if used > budget.stretch() && now.rounds.get() > ROUNDS {
                 budget.failed.set(Some(Failure::Stretch));
             }
         }
-        !budget.has_failed()
+        match now.overdue.get() {
+            _ if budget.has_failed() => Verdict::Enough,
+            true => Verdict::Later,
+            false => Verdict::GoOn,
+        }
     })
 }
 
@@ -213,6 +239,7 @@ pub(crate) fn is_overdue() -> bool {
 fn settle(now: &Now, turns: Option<&Turns>) {
     now.overdue.set(false);
     let Some((_, began)) = now.began.take() else { return };
+    effort::start_slice();
     let used = thread_time().saturating_sub(began);
     let budget = now.budget.borrow();
     let Some(budget) = &*budget else { return };
@@ -222,8 +249,12 @@ fn settle(now: &Now, turns: Option<&Turns>) {
     }
 }
 
-/// Between two rules: lets others go on if this request has worked for long. Cheap otherwise.
+/// Between two rules: lets others go on if this request has worked for long, and carries out a match that was postponed.
+/// Cheap otherwise.
 pub(crate) async fn turn(request: &Request) -> Result<(), Halt> {
+    if let Some(postponed) = Postponed::take() {
+        Box::pin(long_match::settle(request, postponed)).await?;
+    }
     if is_overdue() {
         NOW.with(|now| {
             settle(now, Some(&request.thread.turns));
@@ -234,6 +265,28 @@ pub(crate) async fn turn(request: &Request) -> Result<(), Halt> {
         poll_fn(|_| if std::mem::replace(&mut waited, true) { Poll::Ready(()) } else { Poll::Pending }).await;
     }
     check(request)
+}
+
+/// The same before the rule of this place, which the log names if the budget is used up.
+pub(crate) async fn turn_at(request: &Request, place: Option<&Place>) -> Result<(), Halt> {
+    request.budget.is_at(place);
+    turn(request).await
+}
+
+/// Looks for matches until none of them is postponed.
+///
+/// # Errors
+/// The request has failed. A match that was given up is in the result.
+pub(crate) async fn matched<T>(
+    request: &Request,
+    mut look: impl FnMut() -> Result<T, RegexError>,
+) -> Result<Result<T, RegexError>, Halt> {
+    loop {
+        match effort::resumable(&mut look) {
+            Err(error) if error.is_postponed() => turn(request).await?,
+            done => return Ok(done),
+        }
+    }
 }
 
 /// Before a sub-request, of which rules can cause many: its own work counts, too.
@@ -257,13 +310,15 @@ pub(crate) fn has_read(request: &Request, bytes: usize) {
 pub(crate) struct Sideline {
     thread: Rc<Thread>,
     site: SiteId,
+    /// Of the request.
+    most: Duration,
     turn: Option<turns::Turn>,
 }
 
 impl Sideline {
     pub(crate) fn of(request: &Request) -> Self {
         let site = request.budget.site.get().unwrap_or(SiteId::MAX);
-        Self { thread: request.thread.clone(), site, turn: None }
+        Self { thread: request.thread.clone(), site, most: request.budget.most(), turn: None }
     }
 
     /// Waits for the site's turn, if it has to.
@@ -276,6 +331,11 @@ impl Sideline {
             self.turn = None;
         }
         Poll::Ready(())
+    }
+
+    /// Runs a step of the work, with the bound of what cannot let others go on.
+    pub(crate) fn step<T>(&self, work: impl FnOnce() -> T) -> T {
+        alone(self.most, work)
     }
 
     /// Notes what was worked, where [`Self::work`] can't be told.
@@ -315,7 +375,7 @@ pub(crate) async fn within<F: Future>(
             }
             let outer = NOW.with(|now| enter(now, budget));
             let result = future.as_mut().poll(cx);
-            let waits = NOW.with(|now| leave(now, outer, &thread.turns));
+            let waits = NOW.with(|now| leave(now, outer, Some(&thread.turns)));
             if result.is_ready() {
                 return result;
             }
@@ -329,35 +389,44 @@ pub(crate) async fn within<F: Future>(
     .await
 }
 
-/// Who worked before.
-type Outer = (Option<Rc<Budget>>, Option<(Instant, Duration)>, bool);
+/// The work that was interrupted.
+struct Outer {
+    budget: Option<Rc<Budget>>,
+    results: Option<Results>,
+    began: Option<(Instant, Duration)>,
+    rounds: u32,
+    overdue: bool,
+}
 
 fn enter(now: &Now, budget: &Rc<Budget>) -> Outer {
     now.waits.set(false);
-    (now.budget.replace(Some(budget.clone())), now.began.take(), now.overdue.replace(false))
+    effort::start_slice();
+    Outer {
+        budget: now.budget.replace(Some(budget.clone())),
+        results: postponed::install(budget.results.borrow().clone()),
+        began: now.began.take(),
+        rounds: now.rounds.get(),
+        overdue: now.overdue.replace(false),
+    }
 }
 
 /// Whether the request wants to go on at its next turn.
-fn leave(now: &Now, (budget, began, overdue): Outer, turns: &Turns) -> bool {
-    settle(now, Some(turns));
-    now.budget.replace(budget);
-    now.began.set(began);
-    now.overdue.set(overdue);
+fn leave(now: &Now, outer: Outer, turns: Option<&Turns>) -> bool {
+    settle(now, turns);
+    now.budget.replace(outer.budget);
+    postponed::install(outer.results);
+    now.began.set(outer.began);
+    now.rounds.set(outer.rounds);
+    now.overdue.set(outer.overdue);
     now.waits.take()
 }
 
-/// Runs something short that is no request's, with the bound of a single rule.
-pub(crate) fn alone<T>(work: impl FnOnce() -> T) -> T {
-    let budget = Rc::new(Budget::default());
+/// Runs something short that cannot let others go on, on a budget of its own.
+pub(crate) fn alone<T>(most: Duration, work: impl FnOnce() -> T) -> T {
+    let budget = Rc::new(Budget::new(most));
     let outer = NOW.with(|now| enter(now, &budget));
-    let result = work();
-    NOW.with(|now| {
-        settle(now, None);
-        let (budget, began, overdue) = outer;
-        now.budget.replace(budget);
-        now.began.set(began);
-        now.overdue.set(overdue);
-    });
+    let result = effort::in_one_go(work);
+    NOW.with(|now| leave(now, outer, None));
     result
 }
 
@@ -372,7 +441,7 @@ mod tests {
         while effort::spend(effort::ROUND as usize).is_ok() {
             rounds += 1;
         }
-        NOW.with(|now| leave(now, outer, &Turns::default()));
+        NOW.with(|now| leave(now, outer, Some(&Turns::default())));
         rounds
     }
 
@@ -381,7 +450,7 @@ mod tests {
         let budget = Rc::new(Budget::default());
         assert!(work(&budget) > 1);
         assert_eq!(budget.failed.get(), Some(Failure::Stretch));
-        assert!(budget.spent.get() >= STRETCH);
+        assert!(budget.spent.get() >= budget.stretch());
         assert!(work(&budget) <= 1, "it stays failed");
     }
 
@@ -403,9 +472,9 @@ mod tests {
         let budget = Rc::new(Budget::default());
         start();
         let outer = NOW.with(|now| enter(now, &budget));
-        assert!(alone(|| effort::spend(5).is_ok()));
+        assert!(alone(DEFAULT, || effort::spend(5).is_ok()));
         NOW.with(|now| assert!(now.budget.borrow().as_ref().is_some_and(|now| Rc::ptr_eq(now, &budget))));
-        NOW.with(|now| leave(now, outer, &Turns::default()));
+        NOW.with(|now| leave(now, outer, Some(&Turns::default())));
         NOW.with(|now| assert!(now.budget.borrow().is_none()));
     }
 }

@@ -2,6 +2,7 @@
 //! `BrowserMatch` rules outside of sections match them. What is remembered for a class then holds for all of it.
 //! (Debian's configuration has a dozen such rules, about browsers of the nineties.)
 
+use crate::limits::budget;
 use crate::request::thread::Thread;
 use hashbrown::HashMap;
 use hostler_config::directives::setenvif::Rule;
@@ -63,7 +64,7 @@ impl Agents {
         }
         let mut matches = Matches::new();
         for (rule, at) in self.rules.iter().zip(0..) {
-            if crate::limits::budget::alone(|| rule.matches_agent(agent))? {
+            if budget::alone(budget::DEFAULT, || rule.matches_agent(agent))? {
                 matches.push(at);
             }
         }

@@ -4,7 +4,6 @@ use crate::hook::phases::Phase;
 use crate::hook::registry::{Effect, Hook, Module, Run};
 use crate::hook::sections;
 use crate::limits::budget;
-use crate::log::{self, Severity};
 use crate::module::core;
 use crate::request::Request;
 use crate::request::expr_host;
@@ -74,7 +73,7 @@ fn of<'a>(request: &'a Request, host: &'a expr_host::RequestHost<&'a Request>) -
 }
 
 fn broken(request: &Request, why: &str) -> Halt {
-    log::request(request, Severity::Error, "alias", why);
+    budget::log_failure(request, "alias", why);
     Halt::Status(500)
 }
 

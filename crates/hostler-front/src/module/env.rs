@@ -3,12 +3,11 @@
 use crate::hook::phases::Phase;
 use crate::hook::registry::{Effect, Hook, Module, Run};
 use crate::limits::budget;
-use crate::log::{self, Severity};
 use crate::request::Request;
 use crate::request::expr_host::RequestHost;
 use crate::request::flow::{Flow, Outcome};
 use hostler_config::directives::setenvif::{self, Attribute, Need, Pause, Rule};
-use hostler_expr::{Answer, Host, Regex, effort};
+use hostler_expr::{Answer, Host, Regex, RegexError, effort};
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -65,13 +64,13 @@ async fn of_directory(request: &mut Request) -> Outcome {
 async fn set_env_if(request: &mut Request, rules: &[Arc<Rule>]) -> Outcome {
     let mut view = View { host: RequestHost::new(request) };
     let mut from = 0;
-    while let Err(Pause { at, need }) = setenvif::apply(rules, from, &mut view) {
+    while let Err(Pause { at, need }) = effort::resumable(|| setenvif::apply(rules, from, &mut view)) {
         from = at;
         match need {
             Need::Expression(question) => Box::pin(view.host.fetch(&question)).await,
             // What HostnameLookups wants is known by now.
             Need::RemoteHost => {}
-            Need::Turn => budget::turn(view.host.request).await?,
+            Need::Turn => budget::turn_at(view.host.request, rules[at].place()).await?,
         }
     }
     budget::check(request)?;
@@ -95,10 +94,7 @@ fn set(request: &mut Request, name: &str, value: Vec<u8>) {
 
 /// Tells of a rule that was not carried out, the first one only.
 fn fail(request: &Request, module: &str, reason: &str) {
-    if !request.budget.has_failed() {
-        log::request(request, Severity::Error, module, reason);
-        request.budget.fail();
-    }
+    budget::fail_rule(request, module, reason);
 }
 
 struct View<'a> {
@@ -123,15 +119,13 @@ impl setenvif::Request for View<'_> {
         self.host.request.target.headers_in.joined(name.as_bytes()).map(|v| Cow::Owned(v.to_vec()))
     }
 
-    fn header_matching(&self, name: &Regex) -> Option<Cow<'_, [u8]>> {
-        let mut fields = self.host.request.target.headers_in.iter();
-        let matches = |field: &[u8]| {
-            name.is_match(field).unwrap_or_else(|error| {
-                setenvif::Request::failed(self, &error.to_string());
-                false
-            })
-        };
-        fields.find(|(field, _)| matches(field)).map(|(_, v)| Cow::Borrowed(&**v))
+    fn header_matching(&self, name: &Regex) -> Result<Option<Cow<'_, [u8]>>, RegexError> {
+        for (field, value) in self.host.request.target.headers_in.iter() {
+            if name.is_match(field)? {
+                return Ok(Some(Cow::Borrowed(&**value)));
+            }
+        }
+        Ok(None)
     }
 
     fn env(&self, name: &str) -> Option<Cow<'_, [u8]>> {

@@ -3,7 +3,6 @@
 use crate::hook::phases::Phase;
 use crate::hook::registry::{Answer, Change, Effect, Filter, Hook, Module, Run, Stage};
 use crate::limits::budget;
-use crate::log::{self, Severity};
 use crate::request::Request;
 use crate::request::expr_host::RequestHost;
 use crate::request::flow::{Continue, Flow, Outcome};
@@ -81,11 +80,13 @@ async fn response_fields(request: &mut Request, answer: Answer) {
 async fn carry_out(request: &mut Request, rules: &[Arc<Rule>], moment: Moment, table: Table) -> Continue {
     let mut from = 0;
     let mut host = RequestHost::new(&mut *request);
-    while let Err(Pause { at, need }) = headers::apply(rules, from, moment, table, &mut host) {
+    while let Err(Pause { at, need }) =
+        effort::resumable(|| headers::apply(rules, from, moment, table, &mut host))
+    {
         from = at;
         match need {
             Some(need) => Box::pin(host.fetch(&need)).await,
-            None => budget::turn(host.request).await?,
+            None => budget::turn_at(host.request, Some(&rules[at].place)).await?,
         }
     }
     budget::check(request)
@@ -195,14 +196,11 @@ impl Message for RequestHost<&mut Request> {
     }
 
     fn failed(&self, reason: &str) {
-        if !self.request.budget.has_failed() {
-            log::request(self.request, Severity::Error, "headers", reason);
-        }
+        budget::log_failure(self.request, "headers", reason);
     }
 
     fn gave_up(&self, reason: &str) {
-        self.failed(reason);
-        self.request.budget.fail();
+        budget::fail_rule(self.request, "headers", reason);
     }
 
     fn is_overdue(&self) -> bool {

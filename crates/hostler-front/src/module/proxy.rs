@@ -34,6 +34,7 @@ use crate::hook::phases::Phase;
 use crate::hook::registry::{Effect, Handler, Hook, Module, Run};
 use crate::hook::sections;
 use crate::io::body::Body;
+use crate::limits::budget;
 use crate::log::{self, Severity};
 use crate::request::flow::{Flow, Halt, Outcome};
 use crate::request::slots::{Relation, State};
@@ -205,7 +206,7 @@ fn translate_by(request: &mut Request, is_asked: fn(Mapping) -> bool) -> Outcome
 }
 
 fn gave_up(request: &Request, error: &RegexError) -> Halt {
-    log::request(request, Severity::Error, "proxy", &format!("a pattern of ProxyPassMatch gave up: {error}"));
+    budget::log_failure(request, "proxy", &format!("a pattern of ProxyPassMatch gave up: {error}"));
     Halt::Status(500)
 }
 
@@ -309,8 +310,9 @@ async fn map(request: &mut Request) -> Outcome {
     let url = request.resource.filename[PREFIX.len()..].to_vec();
     let mut overs = sections::Overs::new();
     for section in &server.conf.proxy.sections {
-        if applies(section, &url).map_err(|error| sections::gave_up(request, &error))? {
-            sections::set_matches(request, section, &url);
+        let applies = budget::matched(request, || applies(section, &url)).await?;
+        if applies.map_err(|error| sections::gave_up(request, &error))? {
+            sections::set_matches(request, section, &url).await?;
             overs.push(section.conf.clone());
         }
     }

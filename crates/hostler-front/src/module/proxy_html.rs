@@ -85,9 +85,9 @@ async fn changed(request: &mut Request, body: Body) -> Body {
     }
     let mut page = Page::new(request.resource.dir.clone(), rules, request.resource.content_type.as_deref());
     // A tag or a script that has not ended is held: it counts for its site.
-    let (mut share, mut held) = (Share::of(request), 0);
+    let (mut share, mut held, most) = (Share::of(request), 0, request.budget.most());
     let mut text = Pieces::new(request, TURN, first, move |piece: &[u8], last| {
-        let made = budget::alone(|| page.push(piece, last)).map_err(BodyError::Filter)?;
+        let made = budget::alone(most, || page.push(piece, last)).map_err(BodyError::Filter)?;
         held = if made.is_empty() { held + piece.len() } else { piece.len() };
         share.reach(held)?;
         Ok(made)

@@ -20,6 +20,7 @@ use bytes::Bytes;
 use hostler_config::directives::alias::clean_path;
 use hostler_config::directives::core::OptionBits;
 use hostler_config::directives::rewrite::of_server;
+use hostler_expr::effort;
 use hostler_rewrite::{Context, Fixup, Maps, Options, Rewriting, Translation};
 use view::View;
 
@@ -162,9 +163,9 @@ async fn server_rules(request: &mut Request, context: &Context) -> Result<Transl
     let mut rewriting = Rewriting::default();
     let mut view = View::new(request, &context.maps);
     let translated = loop {
-        match rewriting.translate(context, &mut view) {
+        match effort::resumable(|| rewriting.translate(context, &mut view)) {
             Ok(translated) => break translated,
-            Err(need) => Box::pin(view.fetch(need)).await?,
+            Err(need) => Box::pin(view.fetch(need, rewriting.place(context))).await?,
         }
     };
     let (looks, lasting) = view.looks();
@@ -227,9 +228,9 @@ async fn directory_rules(request: &mut Request, context: &Context) -> Result<Fix
     let maps = of_server(&config, &server).map_or(&none, |context| &*context.maps);
     let mut view = View::new(request, maps);
     let fixed = loop {
-        match rewriting.fix_up(context, maps, &mut view) {
+        match effort::resumable(|| rewriting.fix_up(context, maps, &mut view)) {
             Ok(fixed) => break fixed,
-            Err(need) => Box::pin(view.fetch(need)).await?,
+            Err(need) => Box::pin(view.fetch(need, rewriting.place(context))).await?,
         }
     };
     let (looks, lasting) = view.looks();

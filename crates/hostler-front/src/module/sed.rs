@@ -91,8 +91,8 @@ impl Edited {
 
     /// Changes lines that are there; whether there may be more of them.
     fn change(&mut self, out: &mut Vec<u8>) -> Result<bool, BodyError> {
-        let Self { editor, ended, .. } = self;
-        let changed = budget::alone(|| {
+        let Self { editor, ended, sideline, .. } = self;
+        let changed = sideline.step(|| {
             let more = editor.step(TURN, out)?;
             if !more && *ended {
                 editor.finish(out)?;

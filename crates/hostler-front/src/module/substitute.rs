@@ -82,7 +82,7 @@ impl Lines {
         while self.at - begin < TURN && out.len() < MADE && since.elapsed() < SLICE {
             let Some((mut line, slices)) = self.next_line()? else { break };
             let rules = &self.dir.substitute;
-            let changed = budget::alone(|| line.step(rules, || since.elapsed() < SLICE));
+            let changed = self.sideline.step(|| line.step(rules, || since.elapsed() < SLICE));
             match changed.map_err(|failed| BodyError::Filter(failed.0))? {
                 Some(changed) => out.extend(changed),
                 None if slices >= MOST_SLICES => {

@@ -3,12 +3,13 @@
 //! Expressions don't wait: when one needs a file or a sub-request, evaluation stops, the answer is fetched, and
 //! it is evaluated again with the answers so far.
 
-use crate::limits::kept;
+use crate::limits::{budget, kept};
 use crate::request::Request;
 use crate::site::files::AccessFiles;
 use bytes::Bytes;
 use hostler_expr::{
-    Answer, Captures, EvalError, Expr, FileError, FileTest, Host, Question, SubrequestTest, Variable,
+    Answer, Captures, EvalError, Expr, FileError, FileTest, Host, Place, Question, SubrequestTest, Variable,
+    effort,
 };
 use hostler_wire::site::FileKind;
 use std::borrow::Cow;
@@ -68,6 +69,8 @@ impl<R: Deref<Target = Request>> RequestHost<R> {
                 let outcome = subrequest(&self.request, *test, target).await;
                 self.fetched.subrequests.insert((*test, target.clone()), outcome);
             }
+            // Whoever evaluates again sees whether the request has failed.
+            Question::Turn => drop(budget::turn(&self.request).await),
             // Never asked for: we answer these at once.
             Question::Variable(_) | Question::List(..) => {}
         }
@@ -76,18 +79,31 @@ impl<R: Deref<Target = Request>> RequestHost<R> {
 
 /// Evaluates a condition.
 pub(crate) async fn test(request: &Request, expr: &Expr, captures: &mut Captures) -> Result<bool, EvalError> {
-    with_host(request, |host| expr.test(host, captures)).await
+    *captures = std::mem::take(captures).and_progress();
+    evaluated(request, expr.place(), |host| expr.test(host, captures)).await
 }
 
 /// Runs `f` until it no longer asks for something that has to be fetched.
 pub(crate) async fn with_host<T>(
     request: &Request,
+    f: impl FnMut(&RequestHost<&Request>) -> Result<T, EvalError>,
+) -> Result<T, EvalError> {
+    evaluated(request, None, f).await
+}
+
+/// The same for what stands at `place`.
+async fn evaluated<T>(
+    request: &Request,
+    place: Option<&Place>,
     mut f: impl FnMut(&RequestHost<&Request>) -> Result<T, EvalError>,
 ) -> Result<T, EvalError> {
     let mut host = RequestHost::new(request);
     loop {
-        match f(&host) {
-            Err(EvalError::Pending(question)) => Box::pin(host.fetch(&question)).await,
+        match effort::resumable(|| f(&host)) {
+            Err(EvalError::Pending(question)) => {
+                request.budget.is_at(place);
+                Box::pin(host.fetch(&question)).await;
+            }
             done => return done,
         }
     }

@@ -120,9 +120,7 @@ impl Redirect {
             })),
             Matcher::Regex(regex) => {
                 let mut captures = Captures::new();
-                let found = regex
-                    .capture(path, &mut captures)
-                    .map_err(|error| EvalError::Regex(error.to_string()))?;
+                let found = regex.capture(path, &mut captures)?;
                 Ok(found.then(|| escaped_url(&substitute(target, &captures))))
             }
         }
@@ -229,9 +227,7 @@ impl Alias {
             }
             Matcher::Regex(regex) => {
                 let mut captures = Captures::new();
-                let found = regex
-                    .capture(path, &mut captures)
-                    .map_err(|error| EvalError::Regex(error.to_string()))?;
+                let found = regex.capture(path, &mut captures)?;
                 if !found {
                     return Ok(None);
                 }

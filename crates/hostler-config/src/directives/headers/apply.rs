@@ -93,8 +93,10 @@ pub fn apply(
         match rule.carry_out(table, message) {
             Ok(()) => {}
             Err(EvalError::Pending(need)) => return Err(Pause { at, need: Some(need) }),
-            Err(EvalError::Regex(error)) => message.gave_up(&format!("header {}: {error}", rule.field)),
-            Err(error) => message.failed(&format!("header {}: {error}", rule.field)),
+            Err(EvalError::Regex(error)) => {
+                message.gave_up(&format!("{}: header {}: {error}", rule.place, rule.field))
+            }
+            Err(error) => message.failed(&format!("{}: header {}: {error}", rule.place, rule.field)),
         }
     }
     Ok(())
@@ -213,10 +215,15 @@ fn has_element(list: &[u8], element: &[u8]) -> bool {
 }
 
 fn echo(regex: &Regex, message: &mut dyn Message) -> Result<(), EvalError> {
+    let mut matching = Vec::new();
     for (name, value) in message.request_fields() {
-        if regex.is_match(name.as_bytes()).map_err(|error| EvalError::Regex(error.to_string()))? {
-            message.add(Table::Response, &name, value);
+        if regex.is_match(name.as_bytes())? {
+            matching.push((name, value));
         }
+    }
+    // Only now: a match that stops is asked for again with all others.
+    for (name, value) in matching {
+        message.add(Table::Response, &name, value);
     }
     Ok(())
 }
@@ -228,8 +235,7 @@ fn edit(regex: &Regex, value: &[u8], replacement: &[u8], all: bool) -> Result<Ve
     let mut rest = value;
     loop {
         let mut captures = Captures::new();
-        let found =
-            regex.capture(rest, &mut captures).map_err(|error| EvalError::Regex(error.to_string()))?;
+        let found = regex.capture(rest, &mut captures)?;
         let Some((start, end)) = captures.span(0).filter(|_| found) else { break };
         out.extend_from_slice(&rest[..start]);
         out.extend_from_slice(&substitute(replacement, &captures));

@@ -1,7 +1,7 @@
 //! Carrying out SetEnvIf rules.
 
 use super::{Attribute, Rule, Subject, Test, substitute};
-use hostler_expr::{Answer, Captures, EvalError, Host, Question, Regex};
+use hostler_expr::{Answer, Captures, EvalError, Host, Place, Question, Regex, RegexError};
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -12,7 +12,10 @@ pub trait Request {
     /// A field of the request's header; several of a name joined with `, `.
     fn header(&self, name: &str) -> Option<Cow<'_, [u8]>>;
     /// The first field of the request's header whose name matches.
-    fn header_matching(&self, name: &Regex) -> Option<Cow<'_, [u8]>>;
+    ///
+    /// # Errors
+    /// A match was given up or postponed.
+    fn header_matching(&self, name: &Regex) -> Result<Option<Cow<'_, [u8]>>, RegexError>;
     /// A variable of the request's environment.
     fn env(&self, name: &str) -> Option<Cow<'_, [u8]>>;
     /// Sets a variable.
@@ -33,7 +36,7 @@ pub trait Request {
 /// What must be fetched before the rules can go on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Need {
-    /// Nothing: it is others' turn.
+    /// Nothing: the time slice is over, or a match is postponed.
     Turn,
     /// The client's name.
     RemoteHost,
@@ -82,6 +85,15 @@ fn assign(rule: &Rule, captures: &Captures, request: &mut dyn Request) {
 }
 
 impl Rule {
+    /// Where it stands.
+    #[must_use]
+    pub fn place(&self) -> Option<&Place> {
+        match &self.test {
+            Test::Match(_, regex) => regex.place(),
+            Test::Expr(expr) => expr.place(),
+        }
+    }
+
     /// Whether it looks at nothing but the client's User-Agent, and sets what does not depend on how that matches.
     #[must_use]
     pub fn is_about_agent(&self) -> bool {
@@ -110,10 +122,7 @@ impl Test {
             Self::Match(subject, regex) => {
                 let value = subject.value(request)?;
                 let matched = regex.capture(value.as_deref().unwrap_or_default(), captures);
-                Ok(matched.unwrap_or_else(|error| {
-                    request.failed(&error.to_string());
-                    false
-                }))
+                matched.or_else(|error| gave_up(request, &error))
             }
             Self::Expr(expr) => match expr.test(request.expression_host(), captures) {
                 Ok(holds) => Ok(holds),
@@ -127,6 +136,15 @@ impl Test {
     }
 }
 
+/// A match that is not postponed has failed, and then the rule does not apply.
+fn gave_up(request: &dyn Request, error: &RegexError) -> Result<bool, Need> {
+    if error.is_postponed() {
+        return Err(Need::Turn);
+    }
+    request.failed(&error.to_string());
+    Ok(false)
+}
+
 impl Subject {
     fn value<'r>(&self, request: &'r dyn Request) -> Result<Option<Cow<'r, [u8]>>, Need> {
         match self {
@@ -135,7 +153,10 @@ impl Subject {
                 Answer::Pending => Err(Need::RemoteHost),
             },
             Self::Header(name) => Ok(request.header(name).or_else(|| request.env(name))),
-            Self::HeaderMatching(regex) => Ok(request.header_matching(regex)),
+            Self::HeaderMatching(regex) => match request.header_matching(regex) {
+                Ok(value) => Ok(value),
+                Err(error) => gave_up(request, &error).map(|_| None),
+            },
         }
     }
 }

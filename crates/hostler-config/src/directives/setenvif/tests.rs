@@ -2,7 +2,7 @@
 
 use super::{Attribute, Pause, Request, apply};
 use crate::Config;
-use hostler_expr::{Answer, Captures, Host, Regex, Variable};
+use hostler_expr::{Answer, Captures, Host, Regex, RegexError, Variable};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
@@ -33,9 +33,9 @@ impl Request for Get {
         found.map(|(_, value)| Cow::Borrowed(value.as_bytes()))
     }
 
-    fn header_matching(&self, name: &Regex) -> Option<Cow<'_, [u8]>> {
+    fn header_matching(&self, name: &Regex) -> Result<Option<Cow<'_, [u8]>>, RegexError> {
         let found = HEADER.iter().find(|(known, _)| name.is_match(known.as_bytes()).unwrap());
-        found.map(|(_, value)| Cow::Borrowed(value.as_bytes()))
+        Ok(found.map(|(_, value)| Cow::Borrowed(value.as_bytes())))
     }
 
     fn env(&self, name: &str) -> Option<Cow<'_, [u8]>> {

@@ -4,8 +4,7 @@
 use super::files;
 use crate::hook::plan::plan;
 use crate::hook::registry::{AboutUser, OfUser};
-use crate::limits::aside;
-use crate::log::{self, Severity};
+use crate::limits::{aside, budget};
 use crate::request::Request;
 use crate::request::connection::Validity;
 use crate::request::expr_host::RequestHost;
@@ -144,12 +143,7 @@ pub(super) async fn ask<T>(
             Ok(Some(value)) => return Ok(value),
             Ok(None) => {}
             Err(error) => {
-                log::request(
-                    request,
-                    Severity::Error,
-                    "authz_core",
-                    &format!("access can't be decided: {error}"),
-                );
+                budget::log_failure(request, "authz_core", &format!("access cannot be decided: {error}"));
                 return Err(Halt::Status(500));
             }
         }

@@ -49,7 +49,8 @@ pub(crate) async fn find_again(request: &mut Request) -> Continue {
 /// What stands at `path`, which has no slash at its end, and the `.htaccess` files on the way.
 pub(crate) async fn look(request: &mut Request, path: &[u8]) -> Result<Rc<Facts>, Halt> {
     let server = request.server.clone();
-    let steps = lookup::directory_walk(&server, path, b"").map_err(|error| gave_up(request, &error))?;
+    let steps = budget::matched(request, || lookup::directory_walk(&server, path, b"")).await?;
+    let steps = steps.map_err(|error| gave_up(request, &error))?;
     let access = access_files(&server, &steps);
     let site = request.site();
     let facts = match site.remembered(path, &access) {
@@ -148,8 +149,9 @@ impl<'a> Walk<'a> {
         let facts = self.facts.clone();
         let server = self.server;
         let (directory, resource) = (self.directory(), self.resource());
-        let steps = lookup::directory_walk(server, directory, resource)
-            .map_err(|error| gave_up(self.request, &error))?;
+        let steps =
+            budget::matched(self.request, || lookup::directory_walk(server, directory, resource)).await?;
+        let steps = steps.map_err(|error| gave_up(self.request, &error))?;
         let mut steps = steps.into_iter();
         for (level, prefix) in facts.walked.levels.iter().zip(prefixes(self.path)) {
             self.check_link(prefix, level.link_owner, level.info.uid)?;
@@ -163,7 +165,7 @@ impl<'a> Walk<'a> {
         // What is left are the regular expressions, which come after all plain sections.
         for step in steps {
             if let Step::Section(section) = step {
-                sections::set_matches(self.request, section, resource);
+                sections::set_matches(self.request, section, resource).await?;
                 self.push(section.conf.clone());
             }
         }

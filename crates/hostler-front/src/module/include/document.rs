@@ -14,6 +14,7 @@ use crate::request::expr_host::RequestHost;
 use crate::request::settings;
 use crate::site::files::Site;
 use hostler_config::directives::alias::escape_path;
+use hostler_expr::effort;
 use hostler_ssi::{Answer, FileReference, Need, Run, Step};
 use std::rc::Rc;
 
@@ -90,7 +91,7 @@ impl Document {
         let mut expression = RequestHost::new(document);
         loop {
             let mut view = View { variables, page, document, expression: &expression };
-            let need = match run.step(&mut view, sink) {
+            let need = match effort::resumable(|| run.step(&mut view, sink)) {
                 Step::Done => return Outcome::Ended,
                 Step::Full => match budget::turn(page).await {
                     Err(_) => return Outcome::Failed,

@@ -2,6 +2,7 @@
 
 use super::dates;
 use super::variables::Variables;
+use crate::limits::budget;
 use crate::log;
 use crate::request::Request;
 use crate::request::expr_host::RequestHost;
@@ -72,6 +73,11 @@ impl View<'_> {
         let last =
             if so_far == MOST_MESSAGES { " (further messages about this request are left out)" } else { "" };
         let file = String::from_utf8_lossy(&self.document.resource.filename);
-        log::request(self.document, severity, "include", &format!("{message} of {file}{last}"));
+        let message = format!("{message} of {file}{last}");
+        if severity == log::Severity::Error {
+            budget::log_failure(self.document, "include", &message);
+        } else {
+            log::request(self.document, severity, "include", &message);
+        }
     }
 }

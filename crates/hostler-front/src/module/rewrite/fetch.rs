@@ -7,7 +7,7 @@ use crate::limits::budget;
 use crate::request::flow::{Continue, Halt};
 use crate::request::{FileEntry, Request};
 use hostler_expr::{Answer, FileTest, Question};
-use hostler_rewrite::{Ahead, Host, LookupResult, Need, Variable, escape};
+use hostler_rewrite::{Ahead, Host, LookupResult, Need, Place, Variable, escape};
 use std::borrow::Cow;
 use std::collections::HashMap;
 
@@ -58,8 +58,8 @@ impl Fetched {
 const MOST: usize = 10_000;
 
 impl View<'_> {
-    /// Fetches what is needed.
-    pub(super) async fn fetch(&mut self, need: Need) -> Continue {
+    /// Fetches what is needed for the rule of this place.
+    pub(super) async fn fetch(&mut self, need: Need, place: Option<&Place>) -> Continue {
         let kept = self.fetched.subrequests.len() + self.fetched.ahead.len() + self.fetched.maps.len();
         if kept > MOST {
             self.error("rules look for too much");
@@ -87,7 +87,7 @@ impl View<'_> {
                 self.fetched.maps.insert((name, key), value);
             }
         }
-        budget::turn(self.host.request).await
+        budget::turn_at(self.host.request, place).await
     }
 }
 

@@ -3,7 +3,7 @@
 use super::fetch::Fetched;
 use super::{HANDLER, TYPE};
 use crate::limits::budget;
-use crate::log::{self, Severity};
+use crate::log;
 use crate::request::expr_host::RequestHost;
 use crate::request::looks::Looks;
 use crate::request::{Request, settings, variables};
@@ -69,11 +69,7 @@ impl<'a> View<'a> {
 
     /// Tells of a rule that can't be carried out. What it would have done may be what access depends on.
     fn fail(&self, reason: &str) {
-        let request = self.request();
-        if !request.budget.has_failed() {
-            log::request(request, Severity::Error, "rewrite", reason);
-            request.budget.fail();
-        }
+        budget::fail_rule(self.request(), "rewrite", reason);
     }
 }
 
@@ -312,7 +308,7 @@ impl Host for View<'_> {
     }
 
     fn error(&mut self, text: &str) {
-        log::request(self.request(), Severity::Error, "rewrite", text);
+        budget::log_failure(self.request(), "rewrite", text);
     }
 }
 
