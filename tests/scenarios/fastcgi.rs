@@ -98,6 +98,41 @@ fn requests_at_the_same_time_have_a_process_each_as_far_as_it_is_allowed() {
 }
 
 #[test]
+fn a_request_waits_for_no_process_that_still_boots_while_another_is_free() {
+    needs_fcgi!();
+    // The second process does not begin before there is a file; a request that holds its process waits for another file.
+    let program = r#"#!/usr/bin/perl
+use FCGI;
+my ($root) = $0 =~ m{(.*)/htdocs/}; $root .= "/state";
+open my $starts, ">>", "$root/starts"; syswrite $starts, "x";
+if (-s "$root/starts" > 1) { select undef, undef, undef, 0.02 until -e "$root/boot" }
+my $request = FCGI::Request();
+while ($request->Accept() >= 0) {
+    if ($ENV{QUERY_STRING} eq "hold") {
+        open my $held, ">", "$root/held";
+        select undef, undef, undef, 0.02 until -e "$root/release";
+    }
+    print "Content-Type: text/plain\r\n\r\n$$";
+}
+"#;
+    let site = Site::new().script("htdocs/a.fcgi", program).dir("state").mode("state", 0o777);
+    let server = site.config(&fcgid("")).start();
+    let there =
+        |name: &str| fs::metadata(server.site().path(&format!("state/{name}"))).map_or(0, |file| file.len());
+    let (holder, waiter) = thread::scope(|scope| {
+        let holder = scope.spawn(|| server.get("/a.fcgi?hold").text());
+        await_that("the first process is busy", || server.site().path("state/held").exists());
+        let waiter = scope.spawn(|| server.get("/a.fcgi").text());
+        await_that("a second process boots", || there("starts") == 2);
+        fs::write(server.site().path("state/release"), "").expect("a file");
+        (holder.join().expect("an answer"), waiter.join().expect("an answer"))
+    });
+    assert_eq!(holder, waiter);
+    fs::write(server.site().path("state/boot"), "").expect("a file");
+    assert_eq!(server.get("/a.fcgi").status, 200);
+}
+
+#[test]
 fn a_process_that_dies_costs_one_request_which_says_how() {
     needs_fcgi!();
     let server = managed("");

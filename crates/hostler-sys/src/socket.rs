@@ -38,6 +38,21 @@ pub fn one_way_pair() -> io::Result<(OwnedFd, OwnedFd)> {
     Ok((sender, receiver))
 }
 
+/// How much of what was sent over a Unix socket the other side has not read yet, with what the kernel needs for it: zero means
+/// that it has read everything.
+///
+/// # Errors
+/// The kernel's: it is no Unix socket, say.
+pub fn unread(socket: BorrowedFd<'_>) -> io::Result<u32> {
+    let mut left: libc::c_int = 0;
+    // SAFETY: the request writes one int, which `left` is.
+    let result = unsafe { libc::ioctl(socket.as_raw_fd(), libc::TIOCOUTQ, &raw mut left) };
+    if result < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(u32::try_from(left).unwrap_or(0))
+}
+
 /// Bytes that a connection may hold unsent. What is beyond the client's window only fills kernel memory; and
 /// when it can be sent at last, the kernel does so at the cost of whoever reads.
 const UNSENT: libc::c_int = 128 << 10;
@@ -170,6 +185,16 @@ pub fn local_address(socket: BorrowedFd<'_>) -> Option<SocketAddr> {
 mod tests {
     use super::*;
     use std::os::fd::AsFd;
+
+    #[test]
+    fn what_was_sent_is_unread_until_the_other_side_has_read_it() {
+        let (one, other) = stream_pair().unwrap();
+        assert_eq!(unread(one.as_fd()).unwrap(), 0);
+        rustix::io::write(&one, b"greeting").unwrap();
+        assert!(unread(one.as_fd()).unwrap() > 0);
+        rustix::io::read(&other, &mut [0; 8]).unwrap();
+        assert_eq!(unread(one.as_fd()).unwrap(), 0);
+    }
 
     #[test]
     fn a_listener_takes_connections_at_once_and_is_non_blocking() {

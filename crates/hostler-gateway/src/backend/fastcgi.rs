@@ -82,6 +82,8 @@ pub fn head<'a>(
 
 impl Protocol for FastCgi {
     const NAME: &'static str = "fcgi";
+    /// The header of the record that begins a request, whatever the role (§5.1).
+    const GREETING: &'static [u8] = &[1, 1, 0, REQUEST as u8, 0, 8, 0, 0];
 
     type Ask = Ask;
     type Answer = Talk;
@@ -144,6 +146,8 @@ impl Protocol for FastCgi {
 }
 
 impl Variables for FastCgi {
+    const FRAMES_BODY: bool = true;
+
     fn ask(keep: Keep, own: Option<u64>) -> Ask {
         Ask { keep, own }
     }

@@ -65,6 +65,10 @@ pub trait Protocol: Sized + Send + Sync + 'static {
         None
     }
 
+    /// What every request begins with: a program that has just been started is sent it ahead, and has begun to serve when it
+    /// has read it.
+    const GREETING: &'static [u8] = b"";
+
     /// Appends a piece of the request's body, not empty, as it is sent.
     fn body(answer: &mut Self::Answer, piece: &[u8], out: &mut Vec<u8>);
 

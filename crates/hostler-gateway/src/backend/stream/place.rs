@@ -32,10 +32,13 @@ pub struct OpenSeat<P: Protocol> {
 
 impl<P: Protocol> OpenSeat<P> {
     pub(super) fn begin(seat: &Arc<Seat>, work: &Work<P::Ask>) -> Self {
+        let socket = seat.take();
+        let is_greeted = socket.as_ref().is_some_and(|socket| socket.is_greeted);
+        let sent = if is_greeted { P::GREETING.len().min(work.head.len()) } else { 0 };
         Self {
-            socket: seat.take(),
+            socket,
             seat: seat.clone(),
-            unsent: Unsent::head(work.head.clone()),
+            unsent: Unsent::head(work.head.slice(sent..)),
             answer: P::answer(&work.ask),
             pending: Bytes::new(),
             untouched: true,

@@ -58,6 +58,13 @@ impl Seat {
         self.left.load(Relaxed)
     }
 
+    /// The connection has been made to a program that has been sent the beginning of its first request.
+    pub(crate) fn put_greeted(&self, socket: Arc<OwnedFd>) {
+        let mut socket = Socket::new(socket, None);
+        socket.is_greeted = true;
+        self.put_back(socket);
+    }
+
     /// The connection has been made, with memory shared beside it, if that is.
     pub(crate) fn put(&self, socket: Arc<OwnedFd>, link: Option<Box<Link>>) {
         self.put_back(Socket::new(socket, link));

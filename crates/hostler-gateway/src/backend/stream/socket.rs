@@ -23,6 +23,8 @@ pub(super) struct Socket {
     descriptor: Registration,
     /// Memory that is shared beside it, if it is.
     pub(super) link: Option<Box<Link>>,
+    /// The beginning of the next request has been sent ([`super::Protocol::GREETING`]).
+    pub(super) is_greeted: bool,
 }
 
 /// Who knows a socket.
@@ -56,7 +58,7 @@ impl AsFd for Socket {
 impl Socket {
     /// One that no event loop knows.
     pub(super) fn new(socket: Arc<OwnedFd>, link: Option<Box<Link>>) -> Self {
-        Self { descriptor: Registration::Bare(socket), link }
+        Self { descriptor: Registration::Bare(socket), link, is_greeted: false }
     }
 
     /// A request's answer has come whole, in which this process has said that it uses the memory. One that has not never will.
@@ -148,7 +150,7 @@ impl AsyncSocket {
             true => Registration::Bare(socket.into_inner()),
             false => Registration::Known(socket, std::thread::current().id()),
         };
-        Some(Socket { descriptor, link })
+        Some(Socket { descriptor, link, is_greeted: false })
     }
 }
 

@@ -18,6 +18,8 @@ pub enum Keep {
 pub trait Variables: Protocol<Head = Infallible> {
     /// The output is a whole answer of HTTP, not a CGI program's.
     const IS_HTTP: bool = false;
+    /// The protocol says where the request's body ends, whatever `CONTENT_LENGTH` is.
+    const FRAMES_BODY: bool = false;
 
     /// For [`super::Work::ask`]. `own`: so much of the request's body is the request's own; what follows is a file for a
     /// program that filters it ([`Role::Filter`]).

@@ -7,15 +7,20 @@ use crate::Error;
 use crate::backend::stream::{ClosedError, Pool, Protocol, Seat, Streams};
 use crate::pool::worker::Worker;
 use crate::pool::{WorkerId, WorkerState};
+use crate::register;
 use crate::supervisor::{End, SeatEvent, Source, Supervisor};
+use hostler_sys::socket::unread;
 use hostler_wire::site::Exit;
+use rustix::net::{SendFlags, send};
 use std::collections::HashMap;
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd as _, OwnedFd};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
 use tokio::sync::mpsc::error::SendError;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::task::spawn_local;
@@ -51,13 +56,26 @@ struct Each<H> {
     lives: Lives,
 }
 
+/// A connection to a program.
+struct NewConnection {
+    socket: Arc<OwnedFd>,
+    /// The beginning of its first request has been sent.
+    is_greeted: bool,
+}
+
+impl From<OwnedFd> for NewConnection {
+    fn from(socket: OwnedFd) -> Self {
+        Self { socket: Arc::new(socket), is_greeted: false }
+    }
+}
+
 /// A program, and how many requests it has left; 0: any number.
 type ProgramLease = (Rc<Program>, u32);
 
 /// What happens to connections and programs.
 enum Event {
-    /// There is a connection.
-    Made(WorkerId, Rc<Program>, OwnedFd),
+    /// There is a connection, and its program has begun to serve.
+    Made(WorkerId, Rc<Program>, NewConnection),
     Failed(WorkerId, Error),
     /// A program has ended.
     Gone(Rc<Program>),
@@ -118,6 +136,48 @@ async fn make<H: Host>(
     }
 }
 
+/// The same, and waits until the program serves.
+async fn make_ready<P: Protocol, H: Host>(
+    host: &Rc<H>,
+    events: &UnboundedSender<Event>,
+    limit: Duration,
+) -> Result<(Rc<Program>, NewConnection), Error> {
+    let (program, socket) = make(host, events).await?;
+    let connection = greet::<P>(&program, socket, limit).await;
+    Ok((program, connection))
+}
+
+/// Waits until a program that has just been started begins to serve, which may take seconds: its socket takes connections
+/// before. Until then it is given no request, which another program would be free for. `limit`: after that it is given one
+/// all the same.
+///
+/// How it knows: the first bytes of any request are sent ahead, and the program has read them.
+async fn greet<P: Protocol>(program: &Program, socket: OwnedFd, limit: Duration) -> NewConnection {
+    let connection = NewConnection::from(socket);
+    let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
+    if P::GREETING.is_empty() || send(&connection.socket, P::GREETING, flags) != Ok(P::GREETING.len()) {
+        return connection;
+    }
+    if let Ok(registered) = register(connection.socket.clone(), Interest::WRITABLE) {
+        tokio::select! {
+            () = until_read(&registered) => {}
+            // What has ended tells why to the request that it is given.
+            () = program.end_within(limit) => {}
+        }
+    }
+    NewConnection { is_greeted: true, ..connection }
+}
+
+/// Ready when the other side has read all that was sent, or can't be waited for. There is room for more whenever it has read.
+async fn until_read(socket: &AsyncFd<Arc<OwnedFd>>) {
+    while let Ok(mut room) = socket.writable().await {
+        if unread(socket.get_ref().as_fd()).unwrap_or(0) == 0 {
+            return;
+        }
+        room.clear_ready();
+    }
+}
+
 impl<P: Protocol, H: Host> Supervisor<Streams<P>> for Each<H> {
     type Source = Programs<P, H>;
 
@@ -141,13 +201,20 @@ impl<P: Protocol, H: Host> Supervisor<Streams<P>> for Each<H> {
 
 impl<P: Protocol, H: Host> Programs<P, H> {
     /// A worker has a connection.
-    fn made(&mut self, worker: WorkerId, program: Rc<Program>, socket: OwnedFd) -> SeatEvent {
+    fn made(&mut self, worker: WorkerId, program: Rc<Program>, connection: NewConnection) -> SeatEvent {
         let Some(place) = self.places.get_mut(&worker) else {
             program.kill();
             return SeatEvent::Other;
         };
-        place.seat.put(Arc::new(socket), None);
+        match connection.is_greeted {
+            true => place.seat.put_greeted(connection.socket),
+            false => place.seat.put(connection.socket, None),
+        }
         let pid = program.pid;
+        if !program.is_up() {
+            // Nobody has learned of its end: it was no worker's yet.
+            let _ = self.events.0.send(Event::Gone(program.clone()));
+        }
         if let Some(record) = self.pool.lock().records.get(&worker) {
             let worker = record.worker.clone();
             program.attend(Box::new(move |line| worker.keep_line(line)));
@@ -266,23 +333,26 @@ impl<P: Protocol, H: Host> Source<Streams<P>> for Programs<P, H> {
         let seat = Arc::new(Seat::new(worker, self.closed.0.clone(), most));
         self.places.insert(worker, Place { seat: seat.clone(), program: None });
         let (events, host) = (self.events.0.clone(), self.host.clone());
-        if let Some((program, socket)) = self.first.take().filter(|_| free.is_none()) {
-            let _ = events.send(Event::Made(worker, program, socket));
-            return Ok(Ok(seat));
-        }
+        let first = if free.is_none() { self.first.take() } else { None };
+        // Less than requests wait for a program, so that they learn what this one has done.
+        let limit = self.pool.settings.queue_timeout / 2;
         spawn_local(async move {
-            let made = match free {
-                Some(program) => match host.connect(&program.socket).await {
-                    Ok(socket) => Ok((program, socket)),
+            let made = match (free, first) {
+                (Some(program), _) => match host.connect(&program.socket).await {
+                    Ok(socket) => Ok((program, NewConnection::from(socket))),
                     Err(_) => {
                         program.kill();
-                        make(&host, &events).await
+                        make_ready::<P, H>(&host, &events, limit).await
                     }
                 },
-                None => make(&host, &events).await,
+                (None, Some((program, socket))) => {
+                    let connection = greet::<P>(&program, socket, limit).await;
+                    Ok((program, connection))
+                }
+                (None, None) => make_ready::<P, H>(&host, &events, limit).await,
             };
             let event = match made {
-                Ok((program, socket)) => Event::Made(worker, program, socket),
+                Ok((program, connection)) => Event::Made(worker, program, connection),
                 Err(error) => Event::Failed(worker, error),
             };
             if let Err(SendError(unheard)) = events.send(event) {
