@@ -132,6 +132,11 @@ impl crate::io::body::Incoming for Incoming {
     fn limit(&mut self, bytes: u64) {
         self.limit = bytes;
     }
+
+    /// h2 refuses bodies that are not as long as they say.
+    fn length(&self) -> Option<u64> {
+        self.body.size_hint().exact()
+    }
 }
 
 impl Incoming {

@@ -6,6 +6,7 @@
 //! sockets       pools of connections to programs that are spoken to over sockets
 //! warm          pools that are made ready before a new generation serves
 //! directories   configurations, as workers are told of them
+//! outgoing      how long a request's body is, and which of its fields go on, for all backends
 //! head          the request, as a worker is told of it
 //! begin         how it comes to a worker
 //! upload        its body on the way to the worker
@@ -30,6 +31,7 @@ pub(crate) mod fast;
 pub(crate) mod framed;
 pub(crate) mod gathered;
 pub(crate) mod head;
+pub(crate) mod outgoing;
 pub(crate) mod overridden;
 pub(crate) mod pools;
 pub(crate) mod reply;

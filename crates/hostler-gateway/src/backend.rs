@@ -5,6 +5,7 @@
 //! call from there, and no table of functions stands between a request and shared memory.
 
 pub mod ajp;
+pub mod body;
 pub mod cgi;
 pub mod fastcgi;
 mod gathered;

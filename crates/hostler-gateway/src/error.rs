@@ -85,6 +85,8 @@ pub enum Kind {
     WorkerViolation,
     /// There is no connection to the program that answers.
     NotConnected,
+    /// The host name of the program that answers has no address.
+    NameNotResolved,
     /// The program that answers has closed the connection before its answer was complete.
     ConnectionClosed,
     /// What the program that answers said is not of its protocol.
@@ -139,7 +141,8 @@ impl Kind {
             Self::WorkerTimeout =>    row(Worker, 504, Error, false, "the worker neither read nor wrote anything for too long and was killed"),
             Self::WorkerViolation =>       row(Worker, 502, Error, false, "the worker broke the protocol and was killed"),
             Self::NotConnected =>     row(Worker, 503, Error, true,  "the program that answers can't be connected to"),
-            Self::ConnectionClosed => row(Worker, 502, Error, false, "the program that answers closed the connection amid its answer"),
+            Self::NameNotResolved =>  row(Config, 500, Error, true,  "the host name of the program that answers cannot be resolved"),
+            Self::ConnectionClosed => row(Worker, 502, Error, false, "the program that answers closed the connection in mid-response"),
             Self::ProgramFailed =>    row(Script, 500, Error, false, "the program has failed"),
             Self::ProtocolViolation => row(Worker, 502, Error, false, "the program that answers does not keep to its protocol"),
         }
@@ -149,6 +152,12 @@ impl Kind {
     #[must_use]
     pub const fn status(self) -> u16 {
         self.facts().status
+    }
+
+    /// Whether nothing of a request has been sent, as there is no connection: another program may be asked.
+    #[must_use]
+    pub const fn is_unconnected(self) -> bool {
+        matches!(self, Self::NotConnected | Self::NameNotResolved)
     }
 
     /// The cause in one sentence.

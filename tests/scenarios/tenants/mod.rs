@@ -17,6 +17,7 @@ mod places;
 mod programs;
 mod quiet;
 mod rules;
+mod smuggling;
 mod streams;
 mod watch;
 mod workers;

@@ -57,6 +57,14 @@ impl body::Incoming for Incoming {
     fn limit(&mut self, bytes: u64) {
         self.limit = bytes;
     }
+
+    fn length(&self) -> Option<u64> {
+        match self.framing {
+            Framing::None => Some(0),
+            Framing::Length(left) => Some(left),
+            Framing::Chunked => None,
+        }
+    }
 }
 
 impl Incoming {

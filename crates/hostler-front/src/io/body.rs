@@ -192,6 +192,11 @@ pub(crate) trait Incoming {
 
     /// Sets `LimitRequestBody`, in bytes; 0 is none.
     fn limit(&mut self, bytes: u64);
+
+    /// How many bytes are still to come, exactly; `None`: nobody knows.
+    fn length(&self) -> Option<u64> {
+        None
+    }
 }
 
 /// Somebody's answer, read as a request's body: by what filters it.
@@ -219,6 +224,10 @@ impl Incoming for Both {
 
     fn limit(&mut self, bytes: u64) {
         self.0.limit(bytes);
+    }
+
+    fn length(&self) -> Option<u64> {
+        self.0.length()?.checked_add(self.1.length()?)
     }
 }
 
@@ -327,6 +336,16 @@ impl RequestBody {
 
     pub(crate) fn is_empty(&self) -> bool {
         matches!(self, Self::Empty)
+    }
+
+    /// How many bytes of it are still to come, exactly; `None`: only its end says so.
+    pub(crate) fn length(&self) -> Option<u64> {
+        match self {
+            Self::Empty => Some(0),
+            Self::Incoming(body) => body.borrow().length(),
+            Self::Kept(_, rest) => Some(rest.borrow().len() as u64),
+            Self::Pieces(rest, body) => body.length()?.checked_add(rest.borrow().len() as u64),
+        }
     }
 
     /// Sets `LimitRequestBody`, in bytes; 0 is none.

@@ -12,7 +12,7 @@ mod run;
 
 pub(crate) use environment::{environment, lasting_signature, signature, told};
 pub(crate) use include::{ExecOutcome, exec_cgi, exec_cmd};
-pub(crate) use run::{AHEAD, ClientBody};
+pub(crate) use run::ClientBody;
 
 use crate::hook::conditional::{self, Condition, Validators};
 use crate::hook::registry::{Handler, Module};

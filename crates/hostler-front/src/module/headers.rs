@@ -140,6 +140,9 @@ impl Message for RequestHost<&mut Request> {
             self.request.resource.content_type = Some(value.into());
             return;
         }
+        if table == Table::Request {
+            self.request.target.claim(name.as_bytes());
+        }
         self.table_mut(table).add(name.to_owned(), value);
     }
 

@@ -102,14 +102,14 @@ fn take(request: &mut Request, client: IpAddr, left: Option<Vec<u8>>, proxies: &
     let conf = &server.conf.remoteip;
     let Some(header) = conf.header.as_deref() else { return };
     match left {
-        Some(left) => request.target.headers_in.set(header.to_owned(), left),
+        Some(left) => request.target.configure(header.to_owned(), left),
         None => request.target.headers_in.unset(header),
     }
     if !proxies.is_empty() {
         let list = Bytes::from(proxies.join(", "));
         request.notes.set("remoteip-proxy-ip-list", list.clone());
         if let Some(name) = &conf.proxies_header {
-            request.target.headers_in.set(name.as_bytes().to_vec(), list);
+            request.target.configure(name.as_bytes().to_vec(), list);
         }
     }
     let by = if proxies.is_empty() {

@@ -147,7 +147,7 @@ fn fake_basic_auth(request: &mut Request) -> Outcome {
     // It would end in the middle of the name.
     if !name.contains(':') {
         let login = base64::engine::general_purpose::STANDARD.encode(format!("{name}:password"));
-        request.target.headers_in.set("Authorization", format!("Basic {login}"));
+        request.target.configure("Authorization", format!("Basic {login}"));
     }
     Ok(Flow::Declined)
 }

@@ -15,6 +15,7 @@ use crate::request::reply::Marks;
 use crate::request::settings;
 use crate::technique::fast::{Begun, PlainAnswer};
 use crate::technique::gathered::{AnswerPieces, Remains};
+use crate::technique::outgoing::body_length;
 use crate::technique::reply::withdraw_connection;
 use crate::technique::respond::fail;
 use crate::technique::upload::Upload;
@@ -22,6 +23,7 @@ use bytes::Bytes;
 use hostler_ajp::{Head, TooLong};
 use hostler_gateway::backend::OnAbandon;
 use hostler_gateway::backend::ajp::{self, Ajp, Ask, Exchange, Pool};
+use hostler_gateway::backend::body::BodyLength;
 use hostler_gateway::backend::stream::{Event, EventOf, Work};
 use hostler_gateway::{Error, Kind};
 use std::collections::VecDeque;
@@ -58,7 +60,7 @@ pub(crate) async fn attempt(
     told: ContainerRequest<'_>,
     module: &'static str,
 ) -> Result<Result<Body, Error>, Halt> {
-    let encoded = encode(request, &told);
+    let encoded = encode(request, &told, body_length(request));
     let (head, ask) = match encoded {
         Ok(encoded) => encoded,
         Err(error @ TooLong(_)) => {
@@ -69,7 +71,7 @@ pub(crate) async fn attempt(
     let timeout = told.timeout.unwrap_or_else(|| settings::timeout(&request.server));
     match trip(request, pool, (head, ask), timeout).await {
         Ok(body) => Ok(Ok(answered(request, body))),
-        Err(error) if error.kind == Kind::NotConnected => Ok(Err(error)),
+        Err(error) if error.kind.is_unconnected() => Ok(Err(error)),
         Err(error) => Err(fail(request, module, &error)),
     }
 }
@@ -83,8 +85,8 @@ pub(crate) async fn ask(
     pool: &Arc<Pool>,
     told: &ContainerRequest<'_>,
 ) -> Result<Head, Error> {
-    let (head, ask) =
-        encode(request, told).map_err(|error| Error::because(Kind::ClientMalformed, error.to_string()))?;
+    let (head, ask) = encode(request, told, BodyLength::Nothing)
+        .map_err(|error| Error::because(Kind::ClientMalformed, error.to_string()))?;
     let work = work_without_body(request, head, ask, settings::timeout(&request.server));
     let mut conversation = Conversation::new(pool.begin(work).await?, Upload::default());
     let mut told = None;
@@ -116,7 +118,7 @@ async fn trip(
     (head, ask): (Bytes, Ask),
     timeout: Duration,
 ) -> Result<Body, Error> {
-    let body = facts::has_body(request).then(|| request.target.body.clone());
+    let body = (ask.body != BodyLength::Nothing).then(|| request.target.body.clone());
     let work = Work {
         thread: request.thread.index,
         head,
@@ -150,7 +152,7 @@ pub(crate) fn begin_at_once(
     pool: &Arc<Pool>,
     told: &ContainerRequest<'_>,
 ) -> Option<Exchange> {
-    let (head, ask) = encode(request, told).ok()?;
+    let (head, ask) = encode(request, told, BodyLength::Nothing).ok()?;
     let timeout = told.timeout.unwrap_or_else(|| settings::timeout(&request.server));
     pool.try_begin(work_without_body(request, head, ask, timeout))
 }

@@ -117,7 +117,7 @@ async fn exchange(
     );
     let request = Request {
         head: head.into(),
-        sending: Sending::Plain,
+        sending: Sending::Length(length as u64),
         asked: RequestFacts { head: false, upgrades: false },
         limits: Limits::default(),
         timeout,

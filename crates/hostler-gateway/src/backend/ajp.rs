@@ -3,6 +3,7 @@
 //! A container asks for the request's body piece by piece. What the client has sent ahead of that is held here, a piece of
 //! the caller's and one packet at most: [`Protocol::has_room`] says when there may be more.
 
+use super::body::{BodyLength, Meter, SHORT};
 use super::stream::{self, CantSay, CutOff, Event, EventOf, Protocol};
 use bytes::{Buf as _, Bytes, BytesMut};
 use hostler_ajp::{
@@ -19,22 +20,11 @@ pub type Pool = stream::Pool<Ajp>;
 /// A request's conversation.
 pub type Exchange = stream::Exchange<Ajp>;
 
-/// What is said of a request's body before it is there.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum BodyAnnouncement {
-    /// There is none.
-    Nothing,
-    /// Its length, more than zero (Content-Length): the container waits for the first piece without asking for it.
-    Length,
-    /// That there is one: the container asks.
-    Chunks,
-}
-
 /// What the conversation has to know of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ask {
-    /// Its body.
-    pub body: BodyAnnouncement,
+    /// Its body. Where the length is known the container waits for the first piece without asking for it.
+    pub body: BodyLength,
     /// The longest packet that was agreed on, in bytes.
     pub packet: usize,
     /// It is no request, but the question whether the container is there ([`hostler_ajp::cping`]).
@@ -47,12 +37,12 @@ impl Ask {
     /// For [`ping`].
     #[must_use]
     pub const fn whether_it_is_there() -> Self {
-        Self { body: BodyAnnouncement::Nothing, packet: DEFAULT_PACKET, is_ping: true, is_last: false }
+        Self { body: BodyLength::Nothing, packet: DEFAULT_PACKET, is_ping: true, is_last: false }
     }
 
     /// For packets of the usual length.
     #[must_use]
-    pub const fn usual(body: BodyAnnouncement) -> Self {
+    pub const fn usual(body: BodyLength) -> Self {
         Self { body, packet: DEFAULT_PACKET, is_ping: false, is_last: false }
     }
 }
@@ -61,6 +51,10 @@ impl Ask {
 #[derive(Debug)]
 pub struct Talk {
     answer: Answer,
+    /// What may be sent of the body.
+    meter: Meter,
+    /// The body has ended before its announced length.
+    is_cut: bool,
     /// What of the body has come and was not asked for yet.
     held: BytesMut,
     /// Bytes of it that the container waits for.
@@ -119,9 +113,11 @@ impl Protocol for Ajp {
         let most = BODY + ask.packet.clamp(DEFAULT_PACKET, LONGEST) - DEFAULT_PACKET;
         Talk {
             answer: if ask.is_ping { Answer::after_cping(ask.packet) } else { Answer::new(ask.packet) },
+            meter: Meter::of(ask.body),
+            is_cut: false,
             held: BytesMut::new(),
-            wanted: (ask.body == BodyAnnouncement::Length).then_some(most),
-            whole: ask.body == BodyAnnouncement::Nothing,
+            wanted: matches!(ask.body, BodyLength::Known(_)).then_some(most),
+            whole: ask.body == BodyLength::Nothing,
             most,
             ping: ask.is_ping.then_some(false),
             is_last: ask.is_last,
@@ -129,12 +125,14 @@ impl Protocol for Ajp {
     }
 
     fn body(talk: &mut Talk, piece: &[u8], out: &mut Vec<u8>) {
-        talk.held.extend_from_slice(piece);
+        let admitted = talk.meter.admit(piece.len());
+        talk.held.extend_from_slice(&piece[..admitted]);
         talk.say(out);
     }
 
     fn body_end(talk: &mut Talk, out: &mut Vec<u8>) {
-        talk.whole = true;
+        talk.is_cut = talk.meter.is_short();
+        talk.whole = !talk.is_cut;
         talk.say(out);
     }
 
@@ -151,6 +149,9 @@ impl Protocol for Ajp {
     }
 
     fn next(talk: &mut Talk, bytes: &mut Bytes) -> Result<Option<EventOf<Self>>, String> {
+        if talk.is_cut {
+            return Err(SHORT.to_owned());
+        }
         loop {
             let (used, said) = talk.answer.next(bytes).map_err(|error| error.to_string())?;
             let event = match said {

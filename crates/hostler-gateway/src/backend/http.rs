@@ -3,6 +3,7 @@
 
 pub mod pooled;
 
+use super::body::{BodyLength, Meter};
 use bytes::{Buf as _, Bytes, BytesMut};
 use hostler_http1::answer::{self, AnswerError, Head, Limits};
 use hostler_http1::chunked::{ChunkError, Decoder, Step};
@@ -18,8 +19,8 @@ const MOST_INTERIM: u32 = 9;
 pub enum Sending {
     /// There is none.
     None,
-    /// As it is: its length is in the head.
-    Plain,
+    /// As it is: its length, which is in the head.
+    Length(u64),
     /// In chunks.
     Chunked,
 }
@@ -33,8 +34,18 @@ impl Sending {
                 let size = format!("{:x}\r\n", piece.len());
                 [size.into(), piece, Bytes::from_static(b"\r\n")]
             }
-            Self::None | Self::Plain => [Bytes::new(), piece, Bytes::new()],
+            Self::None | Self::Length(_) => [Bytes::new(), piece, Bytes::new()],
         }
+    }
+
+    /// What keeps the body to what the head says of it.
+    #[must_use]
+    pub(crate) const fn meter(self) -> Meter {
+        Meter::of(match self {
+            Self::None => BodyLength::Nothing,
+            Self::Length(length) => BodyLength::of(Some(length)),
+            Self::Chunked => BodyLength::Unknown,
+        })
     }
 
     /// What ends the body.

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 /// Causes that are counted one by one.
-const CAUSES: [Kind; 14] = [
+const CAUSES: [Kind; 15] = [
     Kind::QueueFull,
     Kind::QueueTimeout,
     Kind::WorkerNotMade,
@@ -18,6 +18,7 @@ const CAUSES: [Kind; 14] = [
     Kind::WorkerTimeout,
     Kind::WorkerViolation,
     Kind::NotConnected,
+    Kind::NameNotResolved,
     Kind::ConnectionClosed,
     Kind::ProtocolViolation,
     Kind::Timeout,

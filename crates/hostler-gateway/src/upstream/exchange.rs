@@ -1,6 +1,7 @@
 //! One request over a connection of HTTP/1.1, and its answer.
 
 use super::Connection;
+use crate::backend::body::{Meter, SHORT};
 use crate::backend::http::{Answer, Event, RequestFacts, Sending};
 use crate::backend::timer::Timer;
 use crate::backend::turn::Turn;
@@ -67,6 +68,8 @@ pub(super) struct Alone {
     connection: Connection,
     answer: Answer,
     sending: Sending,
+    /// What may be sent of the body.
+    meter: Meter,
     timeout: Duration,
     timer: Timer,
     /// What it has said in a row.
@@ -75,6 +78,8 @@ pub(super) struct Alone {
     waiting: Option<Instant>,
     /// All of the request has been said.
     whole: bool,
+    /// The body has ended before its announced length.
+    cut: bool,
     /// Nothing can be sent any more; what there is of an answer counts.
     deaf: Option<io::Error>,
     was_used: bool,
@@ -96,11 +101,13 @@ impl Alone {
             connection,
             answer: Answer::to(request.asked, request.limits),
             sending: request.sending,
+            meter: request.sending.meter(),
             timeout: request.timeout,
             timer: Timer::default(),
             turn: Turn::default(),
             waiting: None,
             whole: request.sending == Sending::None,
+            cut: false,
             deaf: None,
             was_used,
             holds: None,
@@ -108,15 +115,18 @@ impl Alone {
     }
 
     /// Says a piece of the request's body, not empty. What there is no room for is kept: see [`Self::poll_room`].
-    pub(super) fn send(&mut self, piece: Bytes) {
-        if self.deaf.is_none() {
+    pub(super) fn send(&mut self, mut piece: Bytes) {
+        piece.truncate(self.meter.admit(piece.len()));
+        if self.deaf.is_none() && !piece.is_empty() {
             self.sending.piece(piece).into_iter().for_each(|bytes| self.connection.push(bytes));
         }
     }
 
-    /// The request's body is complete.
+    /// The request's body is complete. One that is shorter than was announced ends the connection.
     pub(super) fn finish(&mut self) {
-        if !std::mem::replace(&mut self.whole, true) {
+        if self.meter.is_short() {
+            self.cut = true;
+        } else if !std::mem::replace(&mut self.whole, true) {
             self.connection.push(self.sending.end());
         }
     }
@@ -136,7 +146,7 @@ impl Alone {
 
     /// Whether more of the request's body is wanted.
     pub(super) const fn wants_body(&self) -> bool {
-        !self.whole && self.deaf.is_none() && self.holds.is_none()
+        !self.whole && !self.cut && self.deaf.is_none() && self.holds.is_none()
     }
 
     /// Ready when all that was said has gone.
@@ -169,6 +179,10 @@ impl Alone {
     /// The next event; after [`Event::End`] and [`Event::Upgraded`], and after a failure, there is nothing more. After many
     /// in a row there is none until others have had their turn.
     pub(super) fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Result<Event, Failure>> {
+        if self.cut {
+            let error = io::Error::new(io::ErrorKind::InvalidInput, SHORT);
+            return Poll::Ready(Err(Failure { kind: FailureKind::Broken(error), is_stale: false }));
+        }
         let is_sent = self.poll_room(context).is_ready();
         loop {
             if self.turn.is_over() {

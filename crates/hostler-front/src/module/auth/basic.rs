@@ -79,7 +79,7 @@ async fn login(request: &mut Request) -> Outcome {
 async fn fake(request: &mut Request) -> Outcome {
     let dir = request.resource.dir.clone();
     match crate::request::expr_host::with_host(request, |host| dir.auth.fake_authorization(host)).await {
-        Ok(Some(field)) => request.target.headers_in.set("Authorization", field),
+        Ok(Some(field)) => request.target.configure("Authorization", field),
         Ok(None) => {}
         Err(error) => return Err(incomplete(request, &format!("a value for AuthBasicFake ({error})"))),
     }

@@ -295,7 +295,7 @@ fn give(request: &mut Request, form: &Form, credentials: &Credentials) {
     if form.fake == Some(true) {
         let plain = [&credentials.user[..], b":", &credentials.password].concat();
         let encoded = base64::engine::general_purpose::STANDARD.encode(plain);
-        request.target.headers_in.set("Authorization", format!("Basic {encoded}"));
+        request.target.configure("Authorization", format!("Basic {encoded}"));
     }
 }
 

@@ -12,6 +12,7 @@ use hostler_config::directives::core::Rlimit;
 use hostler_config::directives::pool::programs_of_site;
 use hostler_config::pools;
 use hostler_gateway::Error;
+use hostler_gateway::backend::body::BodyLength;
 use hostler_gateway::backend::cgi::{Exchange, Input, Sink};
 use hostler_gateway::supervisor::Process;
 use hostler_gateway::supervisor::exec::Bounds;
@@ -129,7 +130,7 @@ pub(crate) struct ClientBody {
 
 /// So much of a body is waited for before a program is started, in bytes: a client that sends slowly is to keep no
 /// program busy with a small body.
-pub(crate) const AHEAD: usize = 8 << 10;
+const AHEAD: usize = 8 << 10;
 
 impl ClientBody {
     pub(crate) fn of(body: RequestBody) -> Self {
@@ -148,6 +149,21 @@ impl ClientBody {
     /// Whether all of it has been read.
     pub(crate) fn has_ended(&self) -> bool {
         self.ends
+    }
+
+    /// How long it is, with what has been read ahead.
+    pub(crate) fn length(&self) -> BodyLength {
+        let ahead: usize = self.ahead.iter().map(Bytes::len).sum();
+        let rest = if self.ends { Some(0) } else { self.body.length() };
+        BodyLength::of(rest.and_then(|rest| rest.checked_add(ahead as u64)))
+    }
+
+    /// Reads the beginning, unless that has been done.
+    pub(crate) async fn begin_to_read(&mut self) -> Result<(), Error> {
+        if self.ahead.is_empty() {
+            self.read_ahead(AHEAD).await?;
+        }
+        Ok(())
     }
 
     /// What has been read ahead.

@@ -78,7 +78,7 @@ impl Changes {
             request.reply.custom_responses.retain(|(known, _)| *known != status);
             request.reply.custom_responses.push((status, text));
         }
-        request.target.headers_in = self.headers_in;
+        request.target.take_fields(self.headers_in);
         request.reply.headers_out = self.headers_out;
         request.reply.err_headers_out = self.err_headers_out;
         request.env = self.env;

@@ -4,6 +4,8 @@ use super::outgoing;
 use super::run::connect;
 use super::target::Destination;
 use crate::request::Request;
+use crate::technique::outgoing::says_zero;
+use hostler_gateway::backend::http::Sending;
 use hostler_gateway::upstream::{
     Exchange, Failure, Http2Connection, Http2Head, NotConnected, Request as Outgoing, Secure,
 };
@@ -21,7 +23,7 @@ pub(super) enum NotBegun {
 }
 
 /// The request's head.
-fn head(request: &Request, to: &Destination, length: Option<u64>) -> Option<Http2Head> {
+fn head(request: &Request, to: &Destination, sending: Sending) -> Option<Http2Head> {
     let scheme = if to.url.is_secure() { "https" } else { "http" };
     let mut head = Http2Head::new(&request.target.method, scheme, &outgoing::host(request, to), &to.path)?;
     outgoing::fields(request, |name, value| head.add(name, value));
@@ -29,8 +31,10 @@ fn head(request: &Request, to: &Destination, length: Option<u64>) -> Option<Http
     if request.target.headers_in.all(b"TE").any(|value| has_token(value, b"trailers")) {
         head.add(b"te", b"trailers");
     }
-    if let Some(length) = length {
-        head.add(b"content-length", length.to_string().as_bytes());
+    match sending {
+        Sending::Length(length) => head.add(b"content-length", length.to_string().as_bytes()),
+        Sending::None if says_zero(request) => head.add(b"content-length", b"0"),
+        Sending::None | Sending::Chunked => {}
     }
     Some(head)
 }
@@ -40,9 +44,9 @@ pub(super) async fn begin(
     request: &Request,
     to: &Destination,
     secure: Option<&Arc<Secure>>,
-    (outgoing, length): (&Outgoing, Option<u64>),
+    outgoing: &Outgoing,
 ) -> Result<Exchange, NotBegun> {
-    let head = head(request, to, length).ok_or(NotBegun::Unsayable)?;
+    let head = head(request, to, outgoing.sending).ok_or(NotBegun::Unsayable)?;
     if let Some(known) = to.upstream.multiplexed(secure.map(|secure| &**secure)) {
         match known.begin(head.clone(), outgoing).await {
             // It may have ended in this moment.

@@ -2,10 +2,10 @@
 
 use super::target::Destination;
 use crate::request::{Request, settings, variables};
+use crate::technique::outgoing::EndToEnd;
 use bytes::Bytes;
 use hostler_config::directives::proxy::Via;
 use hostler_gateway::backend::http::Sending;
-use hostler_http1::framing::{has_token, is_hop_by_hop};
 use hostler_http1::head::Version;
 use hostler_http1::response::field;
 
@@ -17,8 +17,8 @@ const CONDITIONS: [&[u8]; 5] =
 #[derive(Clone, Copy)]
 pub(super) struct Framing<'a> {
     pub(super) sending: Sending,
-    /// The body's length, where it is known.
-    pub(super) length: Option<u64>,
+    /// There is no body, and the client has said so.
+    pub(super) says_zero: bool,
     /// The protocol that the client wants to change to.
     pub(super) upgrade: Option<&'a Bytes>,
     /// The key of a WebSocket's handshake, where the client has sent none.
@@ -46,19 +46,13 @@ pub(super) fn head(request: &Request, to: &Destination, framing: Framing<'_>) ->
 
 /// The fields, but for those about the connection and the body.
 pub(super) fn fields(request: &Request, mut add: impl FnMut(&[u8], &[u8])) {
-    let connection = request.target.headers_in.joined(b"Connection").unwrap_or_default();
-    let is_named =
-        |name: &[u8]| connection.split(|b| *b == b',').any(|t| t.trim_ascii().eq_ignore_ascii_case(name));
-    let own = own_fields(request);
+    let end_to_end = EndToEnd::of(request);
+    let own = own_fields(request, &end_to_end);
     let is_own = |name: &[u8]| own.iter().any(|(own, _)| own.as_bytes().eq_ignore_ascii_case(name));
     for (name, value) in request.target.headers_in.iter() {
         let is = |all: &[&[u8]]| all.iter().any(|one| name.eq_ignore_ascii_case(one));
-        let stays = is_hop_by_hop(name)
-            || is(&[b"host", b"expect", b"content-length"])
-            || is_named(name)
-            || is_own(name)
-            || (request.is_sub() && is(&CONDITIONS));
-        if !stays {
+        let is_sent = end_to_end.has(name) && !is_own(name) && !(request.is_sub() && is(&CONDITIONS));
+        if is_sent {
             add(name, value);
         }
     }
@@ -73,10 +67,11 @@ fn about_body(out: &mut Vec<u8>, framing: Framing<'_>, is_old: bool) {
     if framing.expect && !is_old {
         field(out, b"Expect", b"100-continue");
     }
-    match (framing.sending, framing.length) {
-        (Sending::Chunked, _) => field(out, b"Transfer-Encoding", b"chunked"),
-        (_, Some(length)) => field(out, b"Content-Length", length.to_string().as_bytes()),
-        (_, None) => {}
+    match framing.sending {
+        Sending::Chunked => field(out, b"Transfer-Encoding", b"chunked"),
+        Sending::Length(length) => field(out, b"Content-Length", length.to_string().as_bytes()),
+        Sending::None if framing.says_zero => field(out, b"Content-Length", b"0"),
+        Sending::None => {}
     }
     match framing.upgrade {
         _ if is_old => {}
@@ -101,11 +96,11 @@ pub(super) fn host(request: &Request, to: &Destination) -> Vec<u8> {
 }
 
 /// Fields that this server sets or adds to, and those that it takes out.
-fn own_fields(request: &Request) -> Vec<(&'static str, Option<Vec<u8>>)> {
+fn own_fields(request: &Request, end_to_end: &EndToEnd<'_>) -> Vec<(&'static str, Option<Vec<u8>>)> {
     let mut own = Vec::new();
     let conf = &request.server.conf.proxy;
     let joined = |name: &str, value: &[u8]| match request.target.headers_in.joined(name.as_bytes()) {
-        Some(known) if !is_hop(request, name) => [&known[..], b", ", value].concat(),
+        Some(known) if !end_to_end.is_named(name.as_bytes()) => [&known[..], b", ", value].concat(),
         _ => value.to_vec(),
     };
     match conf.via.unwrap_or_default() {
@@ -126,11 +121,6 @@ fn own_fields(request: &Request) -> Vec<(&'static str, Option<Vec<u8>>)> {
         own.push(("Max-Forwards", Some(most.to_string().into_bytes())));
     }
     own
-}
-
-/// Whether the client has said that a field is for this connection only.
-fn is_hop(request: &Request, name: &str) -> bool {
-    request.target.headers_in.all(b"Connection").any(|value| has_token(value, name.as_bytes()))
 }
 
 /// `Max-Forwards` for the next server; `None`: it is not told.

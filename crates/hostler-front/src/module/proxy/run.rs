@@ -199,7 +199,7 @@ async fn start(
     kept: &mut Option<Connection>,
 ) -> Result<Exchange, NotBegun> {
     if to.url.is_http2() {
-        return http2::begin(request, to, secure, (outgoing, upload.length)).await;
+        return http2::begin(request, to, secure, outgoing).await;
     }
     let connection = match kept.take() {
         Some(connection) => connection,
@@ -253,7 +253,7 @@ pub(super) fn outgoing(request: &Request, to: &Destination, upload: &Upload, key
         ["proxy-nokeepalive", "force-proxy-request-1.0"].iter().any(|name| request.env.contains(name));
     let framing = Framing {
         sending: upload.sending,
-        length: upload.length,
+        says_zero: upload.says_zero,
         upgrade,
         key,
         expect: upload.is_some() && (expects(request) || to.parameters.ping.is_some()),

@@ -4,10 +4,11 @@
 use crate::io::body::{BodyError, RequestBody};
 use crate::module::cgi::ClientBody;
 use crate::request::Request;
+use crate::technique::outgoing;
 use bytes::Bytes;
+use hostler_gateway::backend::body::BodyLength;
 use hostler_gateway::backend::http::Sending;
 use hostler_gateway::upstream::Exchange;
-use hostler_http1::framing;
 use std::collections::VecDeque;
 use std::task::{Context, Poll};
 
@@ -30,7 +31,8 @@ pub(super) struct Upload {
     /// Bytes that were sent.
     pub(super) sent: u64,
     pub(super) sending: Sending,
-    pub(super) length: Option<u64>,
+    /// There is no body, and the client has said so.
+    pub(super) says_zero: bool,
 }
 
 impl Upload {
@@ -44,7 +46,7 @@ impl Upload {
             has_passed: false,
             sent: 0,
             sending: Sending::None,
-            length: None,
+            says_zero: false,
         }
     }
 
@@ -52,38 +54,42 @@ impl Upload {
     /// bodies without one (HTTP/2) it goes as it comes.
     pub(super) async fn begin(request: &Request, knows_streams: bool) -> Result<Self, BodyError> {
         let mut upload = Self { body: request.target.body.clone(), is_whole: false, ..Self::nothing() };
-        let said = request.target.headers_in.find("Content-Length").and_then(|value| framing::decimal(value));
-        if request.target.body.is_empty() {
-            upload.is_whole = true;
-            upload.length = said.filter(|length| *length == 0);
-            return Ok(upload);
-        }
-        let wants = |names: &[&str]| names.iter().any(|name| request.env.contains(name));
-        upload.length = said;
-        upload.sending = Sending::Plain;
-        // Quirk(apache): a length that the client has told stays, whatever the variables say.
-        let is_counted = wants(&["proxy-sendcl"]) && !wants(&["proxy-sendchunked", "proxy-sendchunks"]);
-        if is_counted {
-            upload.measure(said).await?;
-        } else if said.is_none() && !knows_streams && !request.target.headers_in.contains("Expect") {
-            upload.gather(GATHERED).await?;
-        }
-        if upload.length.is_none() {
-            upload.sending = Sending::Chunked;
-        }
+        let length = match outgoing::body_length(request) {
+            BodyLength::Nothing => {
+                upload.is_whole = true;
+                upload.says_zero = outgoing::says_zero(request);
+                return Ok(upload);
+            }
+            // Quirk(apache): a length that the client has told stays, whatever the variables say.
+            BodyLength::Known(length) => Some(length),
+            BodyLength::Unknown => upload.find_length(request, knows_streams).await?,
+        };
+        upload.sending = length.map_or(Sending::Chunked, Sending::Length);
         Ok(upload)
     }
 
-    /// Finds out how long the body is, which the server wants to know before it comes.
-    async fn measure(&mut self, said: Option<u64>) -> Result<(), BodyError> {
-        if said.is_some() {
-            return Ok(());
+    /// Finds out how long the body is, where it is short, or the server wants to know; `None`: it goes in chunks.
+    async fn find_length(
+        &mut self,
+        request: &Request,
+        knows_streams: bool,
+    ) -> Result<Option<u64>, BodyError> {
+        let wants = |names: &[&str]| names.iter().any(|name| request.env.contains(name));
+        // A server of HTTP/1.0 would take chunks for the body, and what is in them for another request.
+        let is_counted = wants(&["force-proxy-request-1.0"])
+            || (wants(&["proxy-sendcl"]) && !wants(&["proxy-sendchunked", "proxy-sendchunks"]));
+        if is_counted {
+            let length = self.gather(MEASURED).await?;
+            return if self.is_whole { Ok(length) } else { Err(BodyError::TooLarge) };
         }
-        self.gather(MEASURED).await?;
-        if self.is_whole { Ok(()) } else { Err(BodyError::TooLarge) }
+        if knows_streams || request.target.headers_in.contains("Expect") {
+            return Ok(None);
+        }
+        self.gather(GATHERED).await
     }
 
-    async fn gather(&mut self, most: usize) -> Result<(), BodyError> {
+    /// Reads so much of the body; its length, if that is all of it.
+    async fn gather(&mut self, most: usize) -> Result<Option<u64>, BodyError> {
         let mut length = 0;
         while length < most {
             match self.body.chunk().await {
@@ -93,13 +99,13 @@ impl Upload {
                     self.first.push(piece);
                 }
                 None => {
-                    (self.is_whole, self.length) = (true, Some(length as u64));
+                    self.is_whole = true;
                     break;
                 }
             }
         }
         self.next = self.first.iter().cloned().collect();
-        Ok(())
+        Ok(self.is_whole.then_some(length as u64))
     }
 
     /// All of it again, for another reader: nothing of it has been sent.

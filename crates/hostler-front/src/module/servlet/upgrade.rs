@@ -12,6 +12,7 @@ use crate::log;
 use crate::request::flow::Halt;
 use crate::request::{Request, settings, variables};
 use crate::technique::container::{self, AsJk, ContainerRequest, certificate};
+use crate::technique::outgoing;
 use crate::technique::reply::withdraw_connection;
 use crate::technique::respond::fail;
 use crate::technique::sockets;
@@ -41,21 +42,8 @@ const OWN: &[u8] = b"servlet/";
 const SOCKET: &str = "Hostler-Socket";
 /// What is told of the request, in the form of a query.
 const FACTS: &[u8] = b"Hostler-Facts";
-/// Fields about the connection, and those that are told otherwise.
-const NOT_SENT: [&[u8]; 12] = [
-    b"Host",
-    FACTS,
-    b"Connection",
-    b"Keep-Alive",
-    b"Proxy-Connection",
-    b"Proxy-Authorization",
-    b"TE",
-    b"Trailer",
-    b"Transfer-Encoding",
-    b"Content-Length",
-    b"Upgrade",
-    b"Expect",
-];
+/// Fields that are told otherwise.
+const NOT_SENT: [&[u8]; 3] = [b"Host", FACTS, b"Content-Length"];
 /// How long connecting may take: the socket is there.
 const CONNECT: Duration = Duration::from_secs(5);
 /// How often a virtual machine that has only such connections is told to be in use: more often than what is unused gives way to
@@ -166,10 +154,9 @@ fn head(request: &Request, host: &str, protocol: &[u8], key: Option<&str>) -> By
     }
     out.extend_from_slice(b" HTTP/1.1\r\n");
     field(&mut out, b"Host", host.as_bytes());
-    let connection = request.target.headers_in.joined(b"Connection").unwrap_or_default();
     for (name, value) in request.target.headers_in.iter() {
         let is_one = NOT_SENT.iter().any(|one| name.eq_ignore_ascii_case(one));
-        if !is_one && !has_token(&connection, name) {
+        if !is_one && outgoing::container_has(name) {
             field(&mut out, name, value);
         }
     }

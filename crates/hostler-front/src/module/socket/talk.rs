@@ -13,6 +13,7 @@ use crate::technique::sockets::Target;
 use bytes::Bytes;
 use hostler_cgi::{Environment, Header};
 use hostler_gateway::backend::OnAbandon;
+use hostler_gateway::backend::body::BodyLength;
 use hostler_gateway::backend::cgi::Sink;
 use hostler_gateway::backend::stream::{Keep, Pool, Program, Role, Variables, Work};
 use hostler_gateway::{Error, Kind};
@@ -114,7 +115,7 @@ pub(crate) async fn attempt<P: Variables>(
     let redirects = ask.redirects;
     match begin::<P>(request, ask, client).await {
         Ok(begun) => converse(request, begun, (module, status), redirects).await,
-        Err(error) if error.kind == Kind::NotConnected => {
+        Err(error) if error.kind.is_unconnected() => {
             let status = status(&error);
             Err(NoAnswer::NotConnected(error, status))
         }
@@ -142,7 +143,7 @@ async fn converse<P: Variables>(
     if let (Err(Error { retry: true, .. }), Some(again)) = (&header, again) {
         program = match again.begin(request, module).await {
             Ok(program) => program,
-            Err(error) if error.kind == Kind::NotConnected => {
+            Err(error) if error.kind.is_unconnected() => {
                 let status = status(&error);
                 return Err(NoAnswer::NotConnected(error, status));
             }
@@ -163,6 +164,10 @@ pub(crate) fn short_work<P: Variables>(
     keep: Keep,
     timeout: Duration,
 ) -> Result<Work<P::Ask>, Error> {
+    if environment.value("CONTENT_LENGTH").is_some_and(|length| length != b"0") {
+        // There is no body; the slow path says so.
+        return Err(Error::new(Kind::ClientMalformed));
+    }
     let mut head = Vec::with_capacity(4096);
     P::begin(&mut environment.iter(), keep, Role::Responder, &mut head)?;
     let ask = P::ask(keep, None);
@@ -211,9 +216,13 @@ async fn begin<P: Variables>(
 ) -> Result<Start<P>, Error> {
     let Ask { target, mut environment, keep, role, file, timeout, module, .. } = ask;
     // Only who answers is given the body.
-    if role != Role::Authorizer && !request.target.body.is_empty() {
-        let client = client.get_or_insert_with(|| ClientBody::of(request.target.body.clone()));
-        measure(client, &mut environment).await?;
+    if role != Role::Authorizer {
+        if !request.target.body.is_empty() {
+            client.get_or_insert_with(|| ClientBody::of(request.target.body.clone()));
+        }
+        // How long the request's own body is must be known where something follows it.
+        let is_framed = P::FRAMES_BODY && role != Role::Filter;
+        announce(client.as_mut(), is_framed, &mut environment).await?;
     }
     let mut head = Vec::with_capacity(4096);
     P::begin(&mut environment.iter(), keep, role, &mut head)?;
@@ -253,15 +262,36 @@ fn length(environment: &Environment) -> u64 {
     environment.value("CONTENT_LENGTH").and_then(hostler_http1::framing::decimal).unwrap_or(0)
 }
 
-/// Reads the beginning of a body: a client that sends slowly is to keep no program busy with a small one. One without a
-/// length is read whole, for the program wants to know it.
-async fn measure(client: &mut ClientBody, environment: &mut Environment) -> Result<(), Error> {
-    if environment.value("CONTENT_LENGTH").is_some() {
-        if client.ahead().next().is_none() {
-            client.read_ahead(cgi::AHEAD).await?;
+/// Says in the variables how long the body is, which is what is sent, and reads its beginning: a client that sends slowly is
+/// to keep no program busy with a small one. One without a length is read whole, for the program wants to know it.
+/// `is_framed`: the protocol says by itself where the body ends.
+async fn announce(
+    client: Option<&mut ClientBody>,
+    is_framed: bool,
+    environment: &mut Environment,
+) -> Result<(), Error> {
+    let said = environment.value("CONTENT_LENGTH").map(<[u8]>::to_vec);
+    // What came in chunks has no length but that of the configuration.
+    let is_measured = !is_framed || said.is_none() || environment.value("HTTP_TRANSFER_ENCODING").is_some();
+    match (client.as_ref().map_or(BodyLength::Nothing, |client| client.length()), client) {
+        (BodyLength::Unknown, Some(client)) if is_measured => measure(client, environment).await,
+        // Quirk(apache): behind input filters programs are told what the client has said.
+        (BodyLength::Unknown, Some(client)) => client.begin_to_read().await,
+        (BodyLength::Known(length), Some(client)) => {
+            environment.set("CONTENT_LENGTH", length.to_string());
+            client.begin_to_read().await
         }
-        return Ok(());
+        _ => {
+            if said.is_some_and(|said| said != b"0") {
+                environment.set("CONTENT_LENGTH", "0");
+            }
+            Ok(())
+        }
     }
+}
+
+/// Reads a body whole that has no length, and says how long it is.
+async fn measure(client: &mut ClientBody, environment: &mut Environment) -> Result<(), Error> {
     client.read_ahead(MEASURED).await?;
     let length: usize = client.ahead().map(Bytes::len).sum();
     if !client.has_ended() {
@@ -318,7 +348,7 @@ impl<P: Variables> cgi::Rest for Conversation<P> {
 
 /// The program gave no answer: the cause goes to the log.
 pub(crate) fn fail(request: &mut Request, module: &str, error: &Error, status: u16) -> Halt {
-    if matches!(error.kind, Kind::QueueFull | Kind::NotConnected) {
+    if error.kind == Kind::QueueFull || error.kind.is_unconnected() {
         // There may be very many of these.
         log::failure_soon(request, module, error, &request.resource.filename);
         request.is_refused = error.kind == Kind::QueueFull;

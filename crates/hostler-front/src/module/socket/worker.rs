@@ -42,7 +42,8 @@ pub(crate) fn parse(text: &[u8]) -> Result<Worker, String> {
     let rest = &url[at + 3..];
     let end = rest.iter().position(|byte| *byte == b'/').unwrap_or(rest.len());
     let authority = std::str::from_utf8(&rest[..end]).map_err(|_| "the host is not text")?;
-    let (host, port) = host_and_port(authority)?;
+    let authority = authority.to_ascii_lowercase();
+    let (host, port) = host_and_port(&authority)?;
     let usual = usual_port(&scheme);
     let shown = if host.contains(':') { format!("[{host}]") } else { host.to_owned() };
     let origin = match port {
@@ -93,7 +94,7 @@ mod tests {
             ("unix:/run/a.sock|fcgi://localhost", "fcgi://localhost", unix("/run/a.sock"), ""),
             ("UNIX:/run/a.sock|FCGI://", "fcgi://localhost", unix("/run/a.sock"), ""),
             ("fcgi://127.0.0.1:9000/srv/", "fcgi://127.0.0.1:9000", tcp("127.0.0.1", 9000), "/srv/"),
-            ("fcgi://app:8000", "fcgi://app", tcp("app", 8000), ""),
+            ("fcgi://App:8000", "fcgi://app", tcp("app", 8000), ""),
             ("scgi://[::1]:4001", "scgi://[::1]:4001", tcp("::1", 4001), ""),
             ("uwsgi://h", "uwsgi://h", tcp("h", 3031), ""),
         ] {

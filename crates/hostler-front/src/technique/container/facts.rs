@@ -3,10 +3,11 @@
 use crate::request::connection::{Tls, Validity};
 use crate::request::tls_facts;
 use crate::request::{Request, variables};
+use crate::technique::outgoing;
 use bytes::Bytes;
 use hostler_ajp::{Attribute, ForwardRequest, TooLong};
-use hostler_gateway::backend::ajp::{self, Ask, BodyAnnouncement};
-use hostler_http1::framing;
+use hostler_gateway::backend::ajp::{self, Ask};
+use hostler_gateway::backend::body::BodyLength;
 use std::time::Duration;
 
 /// What the request's own facts do not tell.
@@ -39,51 +40,23 @@ pub(crate) struct AsJk {
     pub(crate) local_address: bool,
 }
 
-/// Fields that are about the client's connection, or that a container must not believe twice (RFC 9110 §7.6.1).
-const NOT_SENT: [&[u8]; 9] = [
-    b"Connection",
-    b"Keep-Alive",
-    b"Proxy-Connection",
-    b"Proxy-Authorization",
-    b"TE",
-    b"Trailer",
-    b"Transfer-Encoding",
-    b"Upgrade",
-    b"Expect",
-];
-
-/// The first packet of a request, and what has to be known of it further on.
+/// The first packet of a request with such a body, and what has to be known of it further on.
 ///
 /// # Errors
 /// [`TooLong`]: its fields don't fit into a packet.
-pub(crate) fn encode(request: &Request, told: &ContainerRequest<'_>) -> Result<(Bytes, Ask), TooLong> {
-    let has_body = has_body(request);
-    let announced = announced(request, has_body);
-    let named: Vec<&[u8]> = request
-        .target
-        .headers_in
-        .all(b"Connection")
-        .flat_map(|value| value.split(|byte| *byte == b','))
-        .map(<[u8]>::trim_ascii)
-        .collect();
-    let is_sent = |name: &[u8]| {
-        let is = |other: &&[u8]| other.eq_ignore_ascii_case(name);
-        let is_its_length = name.eq_ignore_ascii_case(b"Content-Length");
-        // Without a body the container would wait for one; a length beside chunks is a lie about one of them.
-        let is_a_lie = is_its_length
-            && (announced == BodyAnnouncement::Chunks || (!has_body && !is_get_of_nothing(request)));
-        !NOT_SENT.iter().any(is) && !named.iter().any(is) && !is_a_lie
-    };
-    let mut headers: Vec<(&[u8], &[u8])> = request
-        .target
-        .headers_in
-        .iter()
-        .filter(|(name, _)| is_sent(name))
+pub(crate) fn encode(
+    request: &Request,
+    told: &ContainerRequest<'_>,
+    body: BodyLength,
+) -> Result<(Bytes, Ask), TooLong> {
+    let length = length_field(request, told.as_jk, body);
+    let own = |name: &[u8]| name.eq_ignore_ascii_case(b"Content-Length");
+    let fields = request.target.headers_in.iter();
+    let mut headers: Vec<(&[u8], &[u8])> = fields
+        .filter(|(name, _)| outgoing::container_has(name) && !own(name))
         .map(|(name, value)| (&**name, &**value))
         .collect();
-    if told.as_jk.says_zero && !has_body && !is_get_of_nothing(request) {
-        headers.push((b"content-length", b"0"));
-    }
+    headers.extend(length.as_ref().map(|length| (&b"content-length"[..], length.as_bytes())));
     let texts = Texts::of(request, told.as_jk);
     let mut attributes = texts.attributes(request);
     attributes.extend_from_slice(&told.attributes);
@@ -102,33 +75,18 @@ pub(crate) fn encode(request: &Request, told: &ContainerRequest<'_>) -> Result<(
     };
     Ok((
         ajp::head(&forward, told.packet)?,
-        Ask { body: announced, packet: told.packet, is_ping: false, is_last: told.is_last },
+        Ask { body, packet: told.packet, is_ping: false, is_last: told.is_last },
     ))
 }
 
-/// Whether there is a body to send: one whose length is told to be zero is none.
-pub(super) fn has_body(request: &Request) -> bool {
-    let is_chunked = request.target.headers_in.contains("Transfer-Encoding");
-    !request.target.body.is_empty() && (is_chunked || !is_get_of_nothing(request))
-}
-
-/// What the head says of the body.
-fn announced(request: &Request, has_body: bool) -> BodyAnnouncement {
-    if !has_body {
-        return BodyAnnouncement::Nothing;
+/// The length that a container is told in the fields. Without a body it would wait for one of any other length than zero, and a
+/// length beside chunks is a lie about one of them.
+fn length_field(request: &Request, as_jk: AsJk, body: BodyLength) -> Option<String> {
+    match body {
+        BodyLength::Known(length) => Some(length.to_string()),
+        BodyLength::Nothing => (as_jk.says_zero || outgoing::says_zero(request)).then(|| "0".to_owned()),
+        BodyLength::Unknown => None,
     }
-    let length = request.target.headers_in.find("Content-Length").and_then(|value| framing::decimal(value));
-    let chunked = request.target.headers_in.contains("Transfer-Encoding");
-    if !chunked && length.is_some_and(|length| length > 0) {
-        BodyAnnouncement::Length
-    } else {
-        BodyAnnouncement::Chunks
-    }
-}
-
-/// A length of zero may be told where there is no body.
-fn is_get_of_nothing(request: &Request) -> bool {
-    request.target.headers_in.find("Content-Length").and_then(|value| framing::decimal(value)) == Some(0)
 }
 
 /// What has to be made for a head, which only borrows.

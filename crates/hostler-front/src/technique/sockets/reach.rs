@@ -49,8 +49,8 @@ impl Reach {
         let asker = self.thread.site(&self.server).asker.clone();
         let site = self.thread.shared.sites.of(&self.server);
         let resolved = self.names.resolve(site, &asker, host, port).await;
-        let addresses = resolved
-            .map_err(|error| not_connected(format!("the name {host:?} can't be resolved: {error}")))?;
+        let addresses =
+            resolved.map_err(|error| Error::because(Kind::NameNotResolved, format!("{host}: {error}")))?;
         let mut last = not_connected(format!("the name {host:?} has no address"));
         for address in in_turn(&addresses) {
             match stream(address).await {

@@ -137,9 +137,9 @@ fn run(test: impl AsyncFnOnce(&Container, Arc<Pool>)) {
     });
 }
 
-fn work(path: &str, announced: BodyAnnouncement) -> stream::Work<Ask> {
+fn work(path: &str, announced: BodyLength) -> stream::Work<Ask> {
     let headers: &[(&[u8], &[u8])] =
-        if announced == BodyAnnouncement::Length { &[(b"Content-Length", b"1")] } else { &[] };
+        if matches!(announced, BodyLength::Known(_)) { &[(b"Content-Length", b"1")] } else { &[] };
     let request = ForwardRequest {
         method: b"GET",
         protocol: b"HTTP/1.1",
@@ -155,7 +155,7 @@ fn work(path: &str, announced: BodyAnnouncement) -> stream::Work<Ask> {
     stream::Work {
         thread: 0,
         head: head(&request, DEFAULT_PACKET).unwrap(),
-        has_body: announced != BodyAnnouncement::Nothing,
+        has_body: announced != BodyLength::Nothing,
         timeout: TIMEOUT,
         on_abandon: OnAbandon::TakeBackOrKill(TIMEOUT),
         ask: Ask::usual(announced),
@@ -207,13 +207,13 @@ async fn send(mut exchange: Exchange, pieces: &[&[u8]]) -> Result<String, Error>
 fn a_connection_serves_one_request_after_another() {
     run(async |container, pool| {
         for _ in 0..3 {
-            let exchange = pool.begin(work("/", BodyAnnouncement::Nothing)).await.unwrap();
+            let exchange = pool.begin(work("/", BodyLength::Nothing)).await.unwrap();
             assert_eq!(finish(exchange).await.unwrap(), "200 hello");
         }
         assert_eq!(container.connections.load(Relaxed), 1);
-        let exchange = pool.begin(work("/alone", BodyAnnouncement::Nothing)).await.unwrap();
+        let exchange = pool.begin(work("/alone", BodyLength::Nothing)).await.unwrap();
         assert_eq!(finish(exchange).await.unwrap(), "200 hello");
-        let exchange = pool.begin(work("/", BodyAnnouncement::Nothing)).await.unwrap();
+        let exchange = pool.begin(work("/", BodyLength::Nothing)).await.unwrap();
         assert_eq!(finish(exchange).await.unwrap(), "200 hello");
         assert_eq!(container.connections.load(Relaxed), 2);
     });
@@ -223,7 +223,7 @@ fn a_connection_serves_one_request_after_another() {
 fn nothing_follows_a_request_that_is_to_be_the_last() {
     run(async |container, pool| {
         for connections in 1..=3 {
-            let mut last = work("/", BodyAnnouncement::Nothing);
+            let mut last = work("/", BodyLength::Nothing);
             last.ask.is_last = true;
             let exchange = pool.begin(last).await.unwrap();
             assert_eq!(finish(exchange).await.unwrap(), "200 hello");
@@ -238,11 +238,11 @@ fn a_body_goes_as_it_is_asked_for() {
         let large = vec![b'x'; 300_000];
         let small: Vec<&[u8]> = vec![b"ab"; 50];
         for (announced, pieces, expected) in [
-            (BodyAnnouncement::Length, vec![&large[..], &large[..]], "600000"),
-            (BodyAnnouncement::Chunks, vec![&large[..]], "300000"),
-            (BodyAnnouncement::Length, small.clone(), "100"),
-            (BodyAnnouncement::Chunks, small, "100"),
-            (BodyAnnouncement::Chunks, Vec::new(), "0"),
+            (BodyLength::Known(600_000), vec![&large[..], &large[..]], "600000"),
+            (BodyLength::Unknown, vec![&large[..]], "300000"),
+            (BodyLength::Known(100), small.clone(), "100"),
+            (BodyLength::Unknown, small, "100"),
+            (BodyLength::Unknown, Vec::new(), "0"),
         ] {
             let exchange = pool.begin(work("/read", announced)).await.unwrap();
             assert_eq!(send(exchange, &pieces).await.unwrap(), expected, "{announced:?}");
@@ -254,13 +254,13 @@ fn a_body_goes_as_it_is_asked_for() {
 #[test]
 fn a_body_that_nobody_reads_is_not_taken_without_end() {
     run(async |_, pool| {
-        let mut exchange = pool.begin(work("/wait", BodyAnnouncement::Chunks)).await.unwrap();
+        let mut exchange = pool.begin(work("/wait", BodyLength::Unknown)).await.unwrap();
         exchange.send(&vec![b'x'; 100_000]);
         let room = poll_fn(|context| std::task::Poll::Ready(exchange.poll_room(context).is_ready())).await;
         assert!(!room);
         // It has answered without reading: another request needs another connection.
         assert_eq!(finish(exchange).await.unwrap(), "200 hello");
-        let exchange = pool.begin(work("/", BodyAnnouncement::Nothing)).await.unwrap();
+        let exchange = pool.begin(work("/", BodyLength::Nothing)).await.unwrap();
         assert_eq!(finish(exchange).await.unwrap(), "200 hello");
     });
 }
@@ -268,7 +268,7 @@ fn a_body_that_nobody_reads_is_not_taken_without_end() {
 #[test]
 fn each_failure_has_its_cause() {
     run(async |_, pool| {
-        let (none, chunks) = (BodyAnnouncement::Nothing, BodyAnnouncement::Chunks);
+        let (none, chunks) = (BodyLength::Nothing, BodyLength::Unknown);
         for (path, body, kind, why) in [
             ("/lie", chunks, Kind::ProtocolViolation, "is it AJP?"),
             ("/again", chunks, Kind::ProtocolViolation, "before it has got"),

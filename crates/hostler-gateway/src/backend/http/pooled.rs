@@ -2,6 +2,7 @@
 //! connection at a time. (Servers that are there already have [`crate::upstream`].)
 
 use super::{Answer, Event as WireEvent, Malformed, RequestFacts, Sending, ServerAnswer};
+use crate::backend::body::{Meter, SHORT};
 use crate::backend::stream::{self, CantSay, CutOff, Event, EventOf, Protocol};
 use bytes::{Bytes, BytesMut};
 use hostler_http1::answer::Limits;
@@ -29,6 +30,10 @@ pub struct Ask {
 pub struct Talk {
     answer: Answer,
     sending: Sending,
+    /// What may be sent of the body.
+    meter: Meter,
+    /// The body has ended before its announced length.
+    is_cut: bool,
     pending: BytesMut,
 }
 
@@ -41,10 +46,17 @@ impl Protocol for Http {
 
     fn answer(ask: &Ask) -> Talk {
         let asked = RequestFacts { upgrades: false, ..ask.asked };
-        Talk { answer: Answer::to(asked, Limits::default()), sending: ask.sending, pending: BytesMut::new() }
+        Talk {
+            answer: Answer::to(asked, Limits::default()),
+            sending: ask.sending,
+            meter: ask.sending.meter(),
+            is_cut: false,
+            pending: BytesMut::new(),
+        }
     }
 
     fn body(talk: &mut Talk, piece: &[u8], out: &mut Vec<u8>) {
+        let piece = &piece[..talk.meter.admit(piece.len())];
         if talk.sending == Sending::Chunked {
             out.extend_from_slice(format!("{:x}\r\n", piece.len()).as_bytes());
         }
@@ -55,6 +67,7 @@ impl Protocol for Http {
     }
 
     fn body_end(talk: &mut Talk, out: &mut Vec<u8>) {
+        talk.is_cut = talk.meter.is_short();
         out.extend_from_slice(&talk.sending.end());
     }
 
@@ -63,6 +76,9 @@ impl Protocol for Http {
     }
 
     fn next(talk: &mut Talk, bytes: &mut Bytes) -> Result<Option<EventOf<Self>>, String> {
+        if talk.is_cut {
+            return Err(SHORT.to_owned());
+        }
         talk.pending.extend_from_slice(&std::mem::take(bytes));
         loop {
             let told = talk.answer.next(&mut talk.pending).map_err(|error: Malformed| error.to_string())?;

@@ -113,6 +113,6 @@ fn bodies_are_sent_as_the_head_says() {
         let pieces: Vec<u8> = sending.piece(Bytes::from_static(b"hello, world!!!!")).concat();
         String::from_utf8([&pieces[..], &sending.end()].concat()).unwrap()
     };
-    assert_eq!(whole(Sending::Plain), "hello, world!!!!");
+    assert_eq!(whole(Sending::Length(16)), "hello, world!!!!");
     assert_eq!(whole(Sending::Chunked), "10\r\nhello, world!!!!\r\n0\r\n\r\n");
 }

@@ -2,6 +2,7 @@
 
 use super::head::{said, trailers};
 use super::{FIELDS, Seat};
+use crate::backend::body::{Meter, SHORT};
 use crate::backend::http::{Event, Malformed, Sending, ServerAnswer};
 use crate::backend::timer::Timer;
 use crate::upstream::exchange::{Failure, FailureKind, Request};
@@ -27,6 +28,9 @@ pub(crate) struct Conversation {
     state: State,
     interim: u32,
     sender: SendStream<Bytes>,
+    /// What may be sent of the body, and whether it has ended before its announced length.
+    meter: Meter,
+    cut: bool,
     /// Of the request's body, what there was no room for yet.
     pending: VecDeque<Bytes>,
     /// All of the request has been said; and that it has been.
@@ -63,6 +67,8 @@ impl Conversation {
             state: State::Head(answer),
             interim: 0,
             sender,
+            meter: request.sending.meter(),
+            cut: false,
             pending: VecDeque::new(),
             whole,
             ended: whole,
@@ -75,18 +81,21 @@ impl Conversation {
         }
     }
 
-    pub(crate) fn send(&mut self, piece: Bytes) {
-        if !self.deaf {
+    pub(crate) fn send(&mut self, mut piece: Bytes) {
+        piece.truncate(self.meter.admit(piece.len()));
+        if !self.deaf && !piece.is_empty() {
             self.pending.push_back(piece);
         }
     }
 
+    /// The request's body is complete. One that is shorter than was announced resets the stream.
     pub(crate) const fn finish(&mut self) {
-        self.whole = true;
+        self.cut = self.meter.is_short();
+        self.whole = !self.cut;
     }
 
     pub(crate) const fn wants_body(&self) -> bool {
-        !self.whole && !self.deaf
+        !self.whole && !self.cut && !self.deaf
     }
 
     /// Ready when all that was said has gone.
@@ -130,6 +139,11 @@ impl Conversation {
 
     /// The next event; after [`Event::End`] and after a failure there is nothing more.
     pub(crate) fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Result<Event, Failure>> {
+        if self.cut {
+            self.sender.send_reset(Reason::CANCEL);
+            let error = io::Error::new(io::ErrorKind::InvalidInput, SHORT);
+            return Poll::Ready(Err(Failure { kind: FailureKind::Broken(error), is_stale: false }));
+        }
         let is_sent = self.poll_room(context).is_ready();
         match self.poll_event(context) {
             Poll::Ready(Ok(event)) => {
