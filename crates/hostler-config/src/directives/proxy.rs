@@ -189,13 +189,23 @@ impl Server {
         self.balancers.iter().rfind(|balancer| balancer.name.eq_ignore_ascii_case(name))
     }
 
-    /// What lines say about the server of a URL with this path: of several that it begins with, the longest.
+    /// What lines say about the server of a URL with this path: of several that it begins with, the longest. A URL without a
+    /// socket is also the name of a server that has one (`<Proxy "unix:/path|fcgi://NAME">`).
     #[must_use]
     pub fn worker(&self, url: &url::Url, path: &[u8]) -> Option<&Arc<Worker>> {
-        let of = |worker: &&Arc<Worker>| {
-            url.has_server_of(&worker.url) && path.starts_with(worker.url.path.as_bytes())
+        let longest = |is_same: &dyn Fn(&url::Url) -> bool| {
+            let of =
+                |worker: &&Arc<Worker>| is_same(&worker.url) && path.starts_with(worker.url.path.as_bytes());
+            // Of those that are equally long, the first.
+            self.workers.iter().filter(of).rev().max_by_key(|worker| worker.url.path.len())
         };
-        self.workers.iter().filter(of).max_by_key(|worker| worker.url.path.len())
+        longest(&|other| url.has_server_of(other)).or_else(|| longest(&|other| url.names_socket_of(other)))
+    }
+
+    /// The server with a socket that has this URL's name, whatever the paths: for messages.
+    #[must_use]
+    pub fn named_socket(&self, url: &url::Url) -> Option<&Arc<Worker>> {
+        self.workers.iter().find(|worker| url.names_socket_of(&worker.url))
     }
 }
 

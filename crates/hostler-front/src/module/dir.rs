@@ -76,6 +76,13 @@ fn slash(request: &mut Request) -> Continue {
     Err(Halt::Status(301))
 }
 
+/// Whether a URL that was looked up leads to something that can stand in the directory's place: a file, or another server's answer,
+/// of which nothing is known here.
+fn is_index(sub: &Request) -> bool {
+    matches!(sub.resource.found, FileEntry::File(..))
+        || sub.resource.handler.as_deref() == Some(b"proxy-server")
+}
+
 async fn index(request: &mut Request) -> Continue {
     let dir = request.resource.dir.clone();
     let mut refused = None;
@@ -85,7 +92,7 @@ async fn index(request: &mut Request) -> Continue {
         target.extend_from_slice(&escape_path(name.as_bytes()));
         if let Some(status) = dir.dir.index_redirect_status() {
             let (sub, phase) = look_up(request, &target).await;
-            if phase.is_ok() && matches!(sub.resource.found, FileEntry::File(..)) {
+            if phase.is_ok() && is_index(&sub) {
                 request.reply.headers_out.set("Location", variables::absolute_url(request, &target));
                 return Err(Halt::Status(status));
             }
@@ -96,7 +103,7 @@ async fn index(request: &mut Request) -> Continue {
         request.lasting &= sub.lasting;
         request.looked_at(sub.looks);
         match phase {
-            Ok(()) if matches!(sub.resource.found, FileEntry::File(..)) => {
+            Ok(()) if is_index(&sub) => {
                 request.absorb(sub);
                 return Ok(());
             }
@@ -150,7 +157,7 @@ async fn fallback(request: &mut Request) -> Continue {
     push_query(request, &mut escaped);
     let (sub, phase) = look_up(request, &escaped).await;
     match phase {
-        Ok(()) if matches!(sub.resource.found, FileEntry::File(..)) => request.absorb(sub),
+        Ok(()) if is_index(&sub) => request.absorb(sub),
         Err(Halt::Status(status)) if status != 404 => {
             if let Some(location) = sub.reply.headers_out.find("Location").filter(|_| status < 400) {
                 request.reply.headers_out.set("Location", location.clone());

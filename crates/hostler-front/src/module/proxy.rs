@@ -157,6 +157,10 @@ impl State for ProxyState {
         None
     }
 
+    fn goes_on(&self) -> bool {
+        true
+    }
+
     fn holds(&self) -> bool {
         // As it came it may have a query.
         self.form != Form::AsSent
@@ -283,11 +287,14 @@ async fn by_handler(request: &mut Request) -> Result<Body, Halt> {
     let parsed = std::str::from_utf8(url).map_err(|_| "it is not text".to_owned()).and_then(Url::parse);
     let parsed = parsed.map_err(|why| refused(request, 500, &why))?;
     let reach = &request.resource.dir.reach;
-    let may = match (&parsed.unix, parsed.is_balancer()) {
+    let path = [parsed.path.as_bytes(), &request.resource.filename].concat();
+    let known = request.server.conf.proxy.worker(&parsed, &path);
+    let has_socket = parsed.unix.is_some() || known.is_some_and(|worker| worker.url.unix.is_some());
+    let may = match (has_socket, parsed.is_balancer()) {
         (_, true) => reach.is_named(&name),
         // Connected to by the site's process, as its user.
-        (Some(_), false) => true,
-        (None, false) => reach.may_reach(&name, &parsed.host, parsed.port()),
+        (true, false) => true,
+        (false, false) => reach.may_reach(&name, &parsed.host, parsed.port()),
     };
     if !may {
         let why =

@@ -17,7 +17,11 @@ use crate::request::flow::Halt;
 use crate::request::reply::Marks;
 use crate::request::settings;
 use crate::technique::sockets::{Address, Target};
+use crate::technique::upstreams::Upstreams;
 use hostler_cgi::Environment;
+use hostler_config::directives::proxy::parameters::Parameters;
+use hostler_config::directives::proxy::url::Url;
+use hostler_config::directives::proxy::{self as config};
 use hostler_config::directives::proxy_fcgi::Backend;
 use hostler_config::pools;
 use hostler_expr::{Captures, EvalError};
@@ -59,11 +63,16 @@ pub(crate) static MODULE: Module = Module {
 async fn handle(request: &mut Request) -> Result<Body, Halt> {
     handlers::remember(request, "");
     let name = request.resource.handler.clone().unwrap_or_default();
-    let worker = worker::parse(name.get("proxy:".len()..).unwrap_or_default()).map_err(|why| {
+    let mut worker = worker::parse(name.get("proxy:".len()..).unwrap_or_default()).map_err(|why| {
         let message = format!("the handler {:?} names no program: {why}", name.escape_ascii().to_string());
         log::request(request, Severity::Error, MODULE_NAME, &message);
         Halt::Status(500)
     })?;
+    let path = [&worker.path[..], &request.resource.filename].concat();
+    let said = said(request, &name, &path)?;
+    if let Some(socket) = said.as_ref().and_then(|said| said.url.unix.as_deref()) {
+        worker.address = Address::Unix(socket.as_bytes().into());
+    }
     if let Address::Tcp { host, port } = &worker.address
         && !request.resource.dir.reach.may_reach(&name, host, *port)
     {
@@ -75,15 +84,44 @@ async fn handle(request: &mut Request) -> Result<Body, Halt> {
         log::request(request, Severity::Error, MODULE_NAME, &message);
         return Err(Halt::Status(403));
     }
-    let timeout = settings::timeout(&request.server);
+    let parameters = said.map(|said| said.parameters.clone()).unwrap_or_default();
+    let usual = || request.server.conf.proxy.timeout.unwrap_or_else(|| settings::timeout(&request.server));
+    let timeout = parameters.timeout.unwrap_or_else(usual);
     let target = Arc::new(Target {
         address: worker.address.clone(),
-        connect_timeout: timeout,
-        settings: connections(request, MOST),
+        connect_timeout: parameters.connect_timeout.unwrap_or(timeout),
+        settings: said_connections(request, &parameters),
     });
-    let path = [&worker.path[..], &request.resource.filename].concat();
-    let served = serve(request, &worker, target, (&path, Keep::Nothing), timeout, &mut None).await;
+    let keep = kept(&parameters);
+    let served = serve(request, &worker, target, (&path, keep), timeout, &mut None).await;
     served.map_err(|missed| missed.halt(request, MODULE_NAME))
+}
+
+/// What the configuration says of the program that a handler names (`<Proxy "unix:/path|fcgi://NAME">` with parameters).
+fn said(request: &Request, name: &[u8], path: &[u8]) -> Result<Option<Arc<config::Worker>>, Halt> {
+    let url = std::str::from_utf8(&name["proxy:".len()..]).ok().and_then(|url| Url::parse(url).ok());
+    let said = url.and_then(|url| request.server.conf.proxy.worker(&url, path));
+    let Some(said) = said else { return Ok(None) };
+    let upstream = request.thread.shared.of::<Upstreams>().worker(said);
+    if upstream.is_some_and(|upstream| !upstream.is_usable()) {
+        let message = format!("{}: it takes no requests (status=)", said.url);
+        log::request(request, Severity::Error, MODULE_NAME, &message);
+        return Err(Halt::Status(503));
+    }
+    Ok(Some(said.clone()))
+}
+
+/// Quirk(apache): FastCGI's connections are kept only where that is said.
+pub(crate) fn kept(parameters: &Parameters) -> Keep {
+    if parameters.reuse == Some(true) { Keep::Connection } else { Keep::Nothing }
+}
+
+/// How many connections there may be, and how long idle ones are kept.
+pub(crate) fn said_connections(request: &Request, parameters: &Parameters) -> Settings {
+    let mut settings = connections(request, parameters.max.unwrap_or(MOST));
+    settings.idle = parameters.ttl.unwrap_or(settings.idle);
+    settings.max_spare = parameters.soft_max.map_or(settings.max_spare, |most| most.min(settings.max_spare));
+    settings
 }
 
 /// Connections that are made when they are needed, as many as there are requests.

@@ -126,6 +126,8 @@ impl Request {
     /// Goes on as the request for an index file that was looked up (`ap_internal_fast_redirect`).
     pub(crate) fn absorb(&mut self, sub: Self) {
         self.target.uri = sub.target.uri;
+        self.target.args = sub.target.args;
+        self.slots.absorb(sub.slots);
         // What has mapped the URL that was asked for goes on to be told (CONTEXT_PREFIX).
         let mapped = std::mem::replace(&mut self.resource, sub.resource);
         self.resource.context_prefix = mapped.context_prefix;

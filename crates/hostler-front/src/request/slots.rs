@@ -21,6 +21,11 @@ pub(crate) trait State: Any {
     /// What a request has of it that comes to stand beside this one, `from`; `None`: nothing.
     fn related(&self, from: &Request, relation: Relation) -> Option<Box<dyn State>>;
 
+    /// Whether a request has it that goes on as this one, a sub-request of its own (the index of a directory).
+    fn goes_on(&self) -> bool {
+        false
+    }
+
     /// Whether each request for the URL would have the same, whoever asks.
     fn holds(&self) -> bool {
         false
@@ -73,6 +78,15 @@ impl Slots {
     /// Those of a request that comes to stand beside `from`, whose these are.
     pub(super) fn related(&self, from: &Request, relation: Relation) -> Self {
         Self(self.0.iter().filter_map(|state| state.related(from, relation)).collect())
+    }
+
+    /// Takes over those of a sub-request that this one goes on as.
+    pub(super) fn absorb(&mut self, sub: Self) {
+        for state in sub.0.into_iter().filter(|state| state.goes_on()) {
+            let kind = (&*state as &dyn Any).type_id();
+            self.0.retain(|own| (&**own as &dyn Any).type_id() != kind);
+            self.0.push(state);
+        }
     }
 
     /// See [`State::holds`].

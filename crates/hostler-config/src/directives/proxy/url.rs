@@ -150,6 +150,13 @@ impl Url {
             && self.port() == other.port()
     }
 
+    /// Whether it has no socket, and the other one has one and otherwise the same server: then it names that one.
+    #[must_use]
+    pub fn names_socket_of(&self, other: &Self) -> bool {
+        let named = Self { unix: None, ..other.clone() };
+        self.unix.is_none() && other.unix.is_some() && self.has_server_of(&named)
+    }
+
     /// Scheme, host and port, the latter if it is not the usual one.
     #[must_use]
     pub fn base(&self) -> String {

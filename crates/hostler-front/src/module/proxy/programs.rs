@@ -27,8 +27,6 @@ use hostler_ajp::{Attribute, DEFAULT_PACKET, LONGEST};
 use hostler_config::Server;
 use hostler_config::directives::proxy::url::Url;
 use hostler_gateway::backend::ajp::Ajp;
-use hostler_gateway::backend::stream::Keep;
-use hostler_gateway::pool::Settings;
 use hostler_gateway::upstream::{States, Usage};
 use hostler_gateway::{Error, Kind};
 use std::sync::Arc;
@@ -45,10 +43,22 @@ pub(super) async fn answer(
     read: &mut BodySoFar,
 ) -> Result<Body, NoAnswer> {
     let client = read.for_program(request);
-    let body = attempt(request, to, client).await?;
+    let body = attempt(request, to, client).await.map_err(|missed| with_hint(request, to, missed))?;
     note_failure(request, to, request.reply.status);
     let page = own_page(request).or_else(|| overridden(request));
     page.map_or(Ok(body), |page| Err(NoAnswer::Halt(page)))
+}
+
+/// A name that cannot be resolved may be that of a socket, which a `ProxyPass` does not use: it names a server of its own.
+fn with_hint(request: &Request, to: &Destination, missed: NoAnswer) -> NoAnswer {
+    let named = request.server.conf.proxy.named_socket(&to.url);
+    match (missed, named) {
+        (NoAnswer::NotConnected(error, status), Some(named)) => {
+            let why = format!("{error} (to use the socket of {}, write its whole URL)", named.url);
+            NoAnswer::NotConnected(Error::because(error.kind, why), status)
+        }
+        (missed, _) => missed,
+    }
 }
 
 /// `use_server_errors` of a mount: a page of this server's in the place of the answer.
@@ -95,8 +105,7 @@ async fn attempt(
             origin: to.url.base(),
             path: Vec::new(),
         };
-        // Quirk(apache): FastCGI's connections are kept only where that is said.
-        let keep = if to.parameters.reuse == Some(true) { Keep::Connection } else { Keep::Nothing };
+        let keep = proxy_fcgi::kept(&to.parameters);
         proxy_fcgi::serve(request, &worker, target, (&path, keep), timeout, client).await?
     };
     Ok(BusyBody::around(body, usage))
@@ -107,17 +116,8 @@ pub(super) fn target(request: &Request, to: &Destination, timeout: Duration) -> 
     Target {
         address: address(&to.url),
         connect_timeout: to.parameters.connect_timeout.unwrap_or(timeout),
-        settings: connections(request, to),
+        settings: proxy_fcgi::said_connections(request, &to.parameters),
     }
-}
-
-/// How many connections there may be, and how long idle ones are kept.
-fn connections(request: &Request, to: &Destination) -> Settings {
-    let parameters = &to.parameters;
-    let mut settings = proxy_fcgi::connections(request, parameters.max.unwrap_or(proxy_fcgi::MOST));
-    settings.idle = parameters.ttl.unwrap_or(settings.idle);
-    settings.max_spare = parameters.soft_max.map_or(settings.max_spare, |most| most.min(settings.max_spare));
-    settings
 }
 
 /// An answer's body on its way: as long as it is, the server counts as busy.

@@ -137,7 +137,7 @@ pub(super) fn whose(request: &Request, aim: &Aim) -> Result<Whose, Halt> {
     let destination = match known {
         Some((upstream, worker)) => Destination {
             upstream: upstream.clone(),
-            url: aim.url.clone(),
+            url: with_socket(&aim.url, &worker.url),
             parameters: worker.parameters.clone(),
             is_unknown: false,
             path: aim.path.clone(),
@@ -157,6 +157,14 @@ pub(super) fn whose(request: &Request, aim: &Aim) -> Result<Whose, Halt> {
         }
     };
     Ok(Whose::One(destination))
+}
+
+/// A URL that may name a server with a socket, with that socket.
+fn with_socket(url: &Arc<Url>, server: &Url) -> Arc<Url> {
+    match &server.unix {
+        Some(_) if url.unix.is_none() => Arc::new(Url { unix: server.unix.clone(), ..(**url).clone() }),
+        _ => url.clone(),
+    }
 }
 
 /// A member of a balancer: its path comes before the request's.
