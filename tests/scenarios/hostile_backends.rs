@@ -236,13 +236,13 @@ fn h2_rows() -> Vec<Row> {
             Then::Close,
             Gets::Status(503),
         ),
-        ("a reset", "h2c", with(&[0, 0, 4, 3, 0, 0, 0, 0, 1, 0, 0, 0, 2]), Then::Close, Gets::Status(503)),
+        ("a reset", "h2c", with(&[0, 0, 4, 3, 0, 0, 0, 0, 1, 0, 0, 0, 2]), Then::Close, Gets::Status(502)),
         (
             "a farewell",
             "h2c",
             with(&[0, 0, 8, 7, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]),
             Then::Close,
-            Gets::Status(503),
+            Gets::Status(502),
         ),
         (
             "fields that can't be decoded",

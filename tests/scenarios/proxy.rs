@@ -160,6 +160,27 @@ fn connections_are_used_again_but_not_after_more_than_an_answer() {
 }
 
 #[test]
+fn no_connection_is_kept_where_the_configuration_says_so() {
+    let (port, count) = backend(always(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"));
+    let config = format!(
+        "ProxyPass /p/ http://127.0.0.1:{port}/ retry=0\nSetEnvIf Request_URI ^/p/last proxy-nokeepalive\n"
+    );
+    let server = Site::new().config(&config).start();
+    (0..3).for_each(|_| assert_eq!(server.get("/p/last").text(), "ok"));
+    assert_eq!(count.load(SeqCst), 3);
+}
+
+#[test]
+fn nobody_asks_the_client_for_a_body_that_the_server_refuses() {
+    let (port, _) = backend(always(b"HTTP/1.1 403 No\r\nContent-Length: 2\r\n\r\nno"));
+    let server = proxied(port);
+    let mut connection = server.connect();
+    connection.send("POST /p/ HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 3\r\n\r\n");
+    // The first thing that comes is the answer.
+    assert_eq!(connection.any_response(false).status, 403);
+}
+
+#[test]
 fn an_answer_is_sent_on_as_it_comes() {
     let (go, wait) = mpsc::channel::<()>();
     let wait = std::sync::Mutex::new(wait);

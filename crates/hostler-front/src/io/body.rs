@@ -22,7 +22,7 @@ pub(crate) enum BodyError {
     Chunk(#[from] ChunkError),
     #[error("the request body is larger than LimitRequestBody")]
     TooLarge,
-    #[error("the script ended the answer early: {0}")]
+    #[error("the response ended early: {0}")]
     Script(String),
     #[error("the file became shorter while it was sent")]
     Truncated,

@@ -121,6 +121,7 @@ async fn exchange(
         asked: RequestFacts { head: false, upgrades: false },
         limits: Limits::default(),
         timeout,
+        is_last: true,
     };
     let mut exchange = Exchange::begin(connection, &request);
     exchange.send(Bytes::from(question));

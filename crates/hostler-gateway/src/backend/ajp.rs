@@ -59,6 +59,8 @@ pub struct Talk {
     held: BytesMut,
     /// Bytes of it that the container waits for.
     wanted: Option<usize>,
+    /// The container has waited for some of it: before that nobody asks the client for any.
+    has_asked: bool,
     /// Nothing follows what is held.
     whole: bool,
     /// The most of a body that a packet holds, in bytes.
@@ -117,6 +119,7 @@ impl Protocol for Ajp {
             is_cut: false,
             held: BytesMut::new(),
             wanted: matches!(ask.body, BodyLength::Known(_)).then_some(most),
+            has_asked: matches!(ask.body, BodyLength::Known(_)),
             whole: ask.body == BodyLength::Nothing,
             most,
             ping: ask.is_ping.then_some(false),
@@ -141,7 +144,7 @@ impl Protocol for Ajp {
     }
 
     fn has_room(talk: &Talk) -> bool {
-        talk.held.len() < BODY
+        talk.has_asked && talk.held.len() < BODY
     }
 
     fn abort(_: &mut Talk, _: &mut Vec<u8>) -> Result<(), CantSay> {
@@ -168,6 +171,7 @@ impl Protocol for Ajp {
                     // None at all would be the body's end.
                     let length = if length == 0 { talk.most } else { length.into() };
                     talk.wanted = Some(length.min(talk.most));
+                    talk.has_asked = true;
                     None
                 }
                 Some(WireEvent::CPong) => {

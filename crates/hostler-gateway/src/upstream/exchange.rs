@@ -26,6 +26,8 @@ pub struct Request {
     pub limits: Limits,
     /// How long the server may neither read nor write when it is its turn.
     pub timeout: Duration,
+    /// The connection serves no other request after this one, as the head says.
+    pub is_last: bool,
 }
 
 /// Why there is no answer, or not all of one.
@@ -45,6 +47,8 @@ pub enum FailureKind {
     Closed,
     /// The connection is broken.
     Broken(io::Error),
+    /// The server has refused or reset the request, on a connection that may have others (HTTP/2): how.
+    Reset(String),
     /// The server has neither read nor written anything for too long.
     Timeout,
     /// What it has said is no answer.
@@ -56,6 +60,7 @@ impl fmt::Display for FailureKind {
         match self {
             Self::Closed => f.write_str("it closed the connection before its answer was complete"),
             Self::Broken(error) => write!(f, "the connection broke: {error}"),
+            Self::Reset(how) => write!(f, "it broke off: {how}"),
             Self::Timeout => f.write_str("it neither read nor wrote anything for too long"),
             Self::Malformed(error) => write!(f, "what it sent is not a proper answer: {error}"),
         }
@@ -71,6 +76,7 @@ pub(super) struct Alone {
     /// What may be sent of the body.
     meter: Meter,
     timeout: Duration,
+    is_last: bool,
     timer: Timer,
     /// What it has said in a row.
     turn: Turn,
@@ -83,6 +89,8 @@ pub(super) struct Alone {
     /// Nothing can be sent any more; what there is of an answer counts.
     deaf: Option<io::Error>,
     was_used: bool,
+    /// The server has answered without the body, which it was asked about.
+    unwanted: bool,
     /// The body is not sent before the server has asked for it (100 Continue): how long it may think, and whether it has
     /// failed if it does not.
     holds: Option<(Duration, bool)>,
@@ -103,6 +111,7 @@ impl Alone {
             sending: request.sending,
             meter: request.sending.meter(),
             timeout: request.timeout,
+            is_last: request.is_last,
             timer: Timer::default(),
             turn: Turn::default(),
             waiting: None,
@@ -110,6 +119,7 @@ impl Alone {
             cut: false,
             deaf: None,
             was_used,
+            unwanted: false,
             holds: None,
         }
     }
@@ -146,7 +156,8 @@ impl Alone {
 
     /// Whether more of the request's body is wanted.
     pub(super) const fn wants_body(&self) -> bool {
-        !self.whole && !self.cut && self.deaf.is_none() && self.holds.is_none()
+        let may_be_sent = !self.whole && !self.cut && !self.unwanted;
+        may_be_sent && self.deaf.is_none() && self.holds.is_none()
     }
 
     /// Ready when all that was said has gone.
@@ -192,7 +203,8 @@ impl Alone {
             match self.answer.next(&mut self.connection.input) {
                 Ok(Some(event)) => {
                     self.turn.spend(0);
-                    (self.waiting, self.holds) = (None, None);
+                    self.waiting = None;
+                    self.answered(&event);
                     return Poll::Ready(Ok(event));
                 }
                 Ok(None) => {}
@@ -231,6 +243,16 @@ impl Alone {
         }
     }
 
+    /// A body that the server was asked about is sent when it says so. One that it has answered without is not wanted: nobody
+    /// asks the client for it (RFC 9110 §10.1.1).
+    fn answered(&mut self, event: &Event) {
+        match event {
+            Event::Interim(said) if said.head.status != 100 => {}
+            Event::Interim(_) => self.holds = None,
+            _ => self.unwanted |= self.holds.take().is_some(),
+        }
+    }
+
     fn failed(&self, kind: FailureKind) -> Failure {
         let is_gone = matches!(kind, FailureKind::Closed | FailureKind::Broken(_));
         // One that was reset was closed before all was read that had been sent.
@@ -241,7 +263,7 @@ impl Alone {
 
     /// The connection, if another request may follow on it.
     pub(super) fn into_kept(self) -> Option<Connection> {
-        let is_clean = self.whole && self.deaf.is_none() && self.connection.unsent() == 0;
+        let is_clean = !self.is_last && self.whole && self.deaf.is_none() && self.connection.unsent() == 0;
         (is_clean && self.answer.keeps() && self.connection.input.is_empty()).then_some(self.connection)
     }
 

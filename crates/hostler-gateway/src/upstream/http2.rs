@@ -151,7 +151,7 @@ impl Http2Connection {
         let was_used = self.used.replace(true);
         let gone = |error: h2::Error| {
             self.closed.set(true);
-            Failure { kind: FailureKind::Broken(io::Error::other(error)), is_stale: was_used }
+            Failure { kind: conversation::kind_of(&error), is_stale: was_used }
         };
         // A server may allow no request at all for as long as it likes.
         let ready = tokio::time::timeout(request.timeout, self.requests.clone().ready()).await;

@@ -199,6 +199,7 @@ impl Check {
             asked: RequestFacts { head: method == "HEAD", upgrades: false },
             limits: Limits::default(),
             timeout: limit,
+            is_last: true,
         };
         let mut exchange = Exchange::begin(connection, &request);
         let mut answered = None;

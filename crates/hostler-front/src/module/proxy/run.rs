@@ -271,6 +271,7 @@ pub(super) fn outgoing(request: &Request, to: &Destination, upload: &Upload, key
         asked: RequestFacts { head: request.is_head(), upgrades: upgrade.is_some() },
         limits: Limits { bad_line, line: to.parameters.field_size.unwrap_or(limits.line), ..limits },
         timeout: to.timeout(request),
+        is_last: framing.close,
     }
 }
 

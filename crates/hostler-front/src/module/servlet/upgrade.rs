@@ -12,7 +12,7 @@ use crate::log;
 use crate::request::flow::Halt;
 use crate::request::{Request, settings, variables};
 use crate::technique::container::{self, AsJk, ContainerRequest, certificate};
-use crate::technique::outgoing;
+use crate::technique::outgoing::EndToEnd;
 use crate::technique::reply::withdraw_connection;
 use crate::technique::respond::fail;
 use crate::technique::sockets;
@@ -42,8 +42,8 @@ const OWN: &[u8] = b"servlet/";
 const SOCKET: &str = "Hostler-Socket";
 /// What is told of the request, in the form of a query.
 const FACTS: &[u8] = b"Hostler-Facts";
-/// Fields that are told otherwise.
-const NOT_SENT: [&[u8]; 3] = [b"Host", FACTS, b"Content-Length"];
+/// Fields that an application is told otherwise, or must not believe.
+const NOT_SENT: [&[u8]; 2] = [FACTS, b"Proxy-Authorization"];
 /// How long connecting may take: the socket is there.
 const CONNECT: Duration = Duration::from_secs(5);
 /// How often a virtual machine that has only such connections is told to be in use: more often than what is unused gives way to
@@ -114,6 +114,7 @@ async fn begin(
         asked: RequestFacts { head: request.is_head(), upgrades: true },
         limits: Limits::default(),
         timeout: settings::timeout(&request.server),
+        is_last: true,
     };
     let exchange = Exchange::begin(connection, &outgoing);
     Ok(Conversation { exchange, upstream: machine.upgraded.clone(), usage, key })
@@ -154,9 +155,10 @@ fn head(request: &Request, host: &str, protocol: &[u8], key: Option<&str>) -> By
     }
     out.extend_from_slice(b" HTTP/1.1\r\n");
     field(&mut out, b"Host", host.as_bytes());
+    let end_to_end = EndToEnd::of(request);
     for (name, value) in request.target.headers_in.iter() {
         let is_one = NOT_SENT.iter().any(|one| name.eq_ignore_ascii_case(one));
-        if !is_one && outgoing::container_has(name) {
+        if !is_one && end_to_end.has(name) {
             field(&mut out, name, value);
         }
     }

@@ -135,8 +135,11 @@ async fn converse<P: Variables>(
                 cgi::nph_fields(request, header);
                 Ok(body(request, program).await)
             }
-            // As Apache has it: the answer is no answer at all.
-            Err(error) => Err(fail(request, module, &error, 502).into()),
+            Err(error) => {
+                // As Apache has it: the answer is no answer at all.
+                let status = if error.kind == Kind::Timeout { 504 } else { 502 };
+                Err(fail(request, module, &error, status).into())
+            }
         };
     }
     let mut header = program.header(cgi::LIMITS).await;

@@ -260,8 +260,12 @@ impl<P: Protocol> Open<P> {
                 turn.end(context);
                 return Poll::Pending;
             }
-            let before = self.pending.len();
+            let (before, had_room) = (self.pending.len(), P::has_room(&self.answer));
             let next = P::next(&mut self.answer, &mut self.pending);
+            if !had_room && P::has_room(&self.answer) {
+                // Whoever has the body waits for that.
+                context.waker().wake_by_ref();
+            }
             if self.reply() {
                 if self.connection.unsent().is_too_much() {
                     let why = "it asks for ever more and reads nothing of it";

@@ -228,7 +228,15 @@ impl Conversation {
         let unseen = error.reason() == Some(Reason::REFUSED_STREAM);
         let begun = !matches!(self.state, State::Head(_));
         let is_stale = !begun && (unseen || is_gone && self.was_used);
-        Failure { kind: FailureKind::Broken(io::Error::other(error.to_string())), is_stale }
+        Failure { kind: kind_of(error), is_stale }
+    }
+}
+
+/// A server that says that it does not go on has not answered properly; a connection that breaks is no answer at all.
+pub(super) fn kind_of(error: &h2::Error) -> FailureKind {
+    match error.is_remote() && (error.is_reset() || error.is_go_away()) {
+        true => FailureKind::Reset(error.to_string()),
+        false => FailureKind::Broken(io::Error::other(error.to_string())),
     }
 }
 
