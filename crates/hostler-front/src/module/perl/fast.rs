@@ -51,6 +51,8 @@ impl fast::Way for Way {
     }
 
     fn resume(&self, request: &mut Request) {
+        // What becomes of it from here on is this request's alone.
+        request.perl_mut().progress.asked = true;
         request.perl_mut().progress.is_script = self.is_script;
         request.perl_mut().progress.logged = super::logs(self.phases);
     }
