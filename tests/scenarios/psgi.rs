@@ -207,6 +207,33 @@ fn cleanup_runs_after_the_answer() {
 }
 
 #[test]
+fn informational_responses_precede_the_response() {
+    let app = r#"sub {
+        my $env = shift;
+        my $tell = $env->{'psgix.informational'};
+        my $refused = join '', map { eval { $tell->($_, []); 1 } ? 'taken' : 'refused ' } 100, 101, 200;
+        $tell->(103, ['Link' => '</a.css>; rel=preload', 'Content-Length' => 5, "X-A\r\nX-B" => 'c']);
+        $tell->(102, []);
+        return sub {
+            my $writer = $_[0]->([200, ['Content-Type', 'text/plain']]);
+            $writer->write($refused);
+            $writer->write(eval { $tell->(103, []); 1 } ? 'taken' : 'refused');
+            $writer->close;
+        } }"#;
+    let server = mounted(app);
+    let (mut client, body) = (server.connect(), "refused refused refused refused");
+    client.send(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+    let hints = client.any_response(false);
+    assert_eq!((hints.status, hints.field("link")), (103, Some("</a.css>; rel=preload")));
+    assert_eq!((hints.field("content-length"), hints.field("x-b")), (None, None));
+    assert_eq!(client.any_response(false).status, 102);
+    let response = client.any_response(false);
+    assert_eq!((response.status, &*response.text()), (200, body));
+    // Protocols without interim responses.
+    assert_eq!(server.request(b"GET / HTTP/1.0\r\n\r\n").text(), body);
+}
+
+#[test]
 fn a_changed_application_is_loaded_anew() {
     let text = |word: &str| format!("sub {{ [200, ['Content-Type', 'text/plain'], ['{word}']] }}");
     let server = mounted(&text("one"));

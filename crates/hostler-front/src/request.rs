@@ -34,9 +34,10 @@ use crate::request::slots::Slots;
 use crate::request::thread::Thread;
 use crate::site::files::Site;
 use crate::values::table::Table;
-use crate::values::text;
+use crate::values::{status, text};
 use bytes::Bytes;
 use hostler_config::Server;
+use hostler_http1::framing::is_hop_by_hop;
 use hostler_http1::head::{self, Head};
 use hostler_wire::plan::SiteId;
 use std::cell::Cell;
@@ -256,13 +257,16 @@ impl Request {
         std::iter::successors(Some(self), |request| request.prev.as_deref())
     }
 
-    /// Sends fields ahead of the answer (RFC 8297), where the client's protocol knows such.
-    pub(crate) fn early_hints(&self, fields: &[(Vec<u8>, Vec<u8>)]) {
+    /// Sends an interim response ahead of the answer, where the client's protocol knows such (RFC 9110 §15.2). Fields about
+    /// the connection or the length of a body are left out: they would change how the client reads what follows.
+    pub(crate) fn tell_early<'a>(&self, status: u16, fields: impl Iterator<Item = (&'a [u8], &'a [u8])>) {
         let early = self.reply.early.as_ref().filter(|_| !self.is_part()).and_then(Weak::upgrade);
         let Some(early) = early else { return };
-        let mut head = b"HTTP/1.1 103 Early Hints\r\n".to_vec();
+        let mut head = format!("HTTP/1.1 {status} {}\r\n", status::reason(status)).into_bytes();
         for (name, value) in fields {
-            hostler_http1::response::field(&mut head, name, value);
+            if !(is_hop_by_hop(name) || name.eq_ignore_ascii_case(b"content-length")) {
+                hostler_http1::response::field(&mut head, name, value);
+            }
         }
         head.extend_from_slice(b"\r\n");
         early.tell(&head);

@@ -72,6 +72,9 @@ ptrdiff_t hp_headers_parse(pTHX_ hp_request *r, const char *text, STRLEN length)
 int hp_is_part(const hp_request *r);
 /* HTTP's version as programs are told it; of a sub-request INCLUDED. */
 hp_str hp_protocol_name(const hp_request *r);
+/* Adds to a PSGI environment that has the request's header fields: variables of the configuration under names that it does
+ * not have, then the CGI variables. */
+void hp_env_psgi(pTHX_ hp_request *r, HV *env);
 /* Adds the CGI variables to subprocess_env. */
 void hp_env_common(pTHX_ hp_request *r);
 /* What the program has changed of %ENV is in subprocess_env as well, for the log and whoever asks (env_follow.c). */

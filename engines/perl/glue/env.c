@@ -4,16 +4,36 @@
  * hash has no magic: programs that are started do not inherit what is in it. */
 #include "api.h"
 
-/* Where variables go: into the table that programs see as subprocess_env, or (NULL) into %ENV; the table is filled when
- * somebody asks for it, which is seldom. */
+/* Where variables go: into the table that programs see as subprocess_env, into the hash of a PSGI application, or (both
+ * NULL) into %ENV; the table is filled when somebody asks for it, which is seldom. */
 typedef struct {
     hp_table *table;
     int exported; /* into %ENV, and to the programs that are started */
+    HV *psgi;
+    int yields; /* a variable that the hash already has stays */
 } sink;
+
+/* The names that PSGI reserves are never taken from the configuration. */
+static int is_reserved(const char *name, size_t length)
+{
+    return (length > 5 && memcmp(name, "psgi.", 5) == 0) || (length > 6 && memcmp(name, "psgix.", 6) == 0);
+}
+
+static void put_psgi(pTHX_ const sink *to, const char *name, size_t length, hp_str value)
+{
+    SV **slot;
+    if (to->yields && is_reserved(name, length))
+        return;
+    slot = hv_fetch(to->psgi, name, (I32)length, 1);
+    if (slot && !(to->yields && SvOK(*slot)))
+        sv_setpvn(*slot, value.ptr ? value.ptr : "", value.len);
+}
 
 static void put(pTHX_ const sink *to, const char *name, size_t length, hp_str value)
 {
-    if (to->table)
+    if (to->psgi)
+        put_psgi(aTHX_ to, name, length, value);
+    else if (to->table)
         hp_table_set(aTHX_ to->table, name, length, value.ptr, value.len);
     else if (to->exported)
         hp_exported_put(aTHX_ name, length, value);
@@ -165,7 +185,7 @@ static void set_all(pTHX_ hp_request *r, const sink *to)
 
 void hp_env_common(pTHX_ hp_request *r)
 {
-    sink to = {HP_TABLE(r, subprocess_env), 0};
+    sink to = {HP_TABLE(r, subprocess_env), 0, NULL, 0};
     int changed = hp_table_changed(r->subprocess_env);
     r->env_wanted = 0;
     set_all(aTHX_ r, &to);
@@ -175,26 +195,41 @@ void hp_env_common(pTHX_ hp_request *r)
 
 void hp_env_put_configured(pTHX_ hp_request *r)
 {
-    sink to = {HP_TABLE(r, subprocess_env), 0};
+    sink to = {HP_TABLE(r, subprocess_env), 0, NULL, 0};
     int changed = hp_table_changed(r->subprocess_env);
     set_configured(aTHX_ r, &to);
     if (!changed)
         hp_table_unchanged(r->subprocess_env);
 }
 
-/* %ENV as a program finds it: what the front and SetEnv say, then all of the above. */
-static void set_given(pTHX_ hp_request *r, const sink *to)
+/* The variables of the front and of SetEnv. */
+static void set_front(pTHX_ hp_request *r, const sink *to)
 {
     hp_fields given = r->subprocess_env ? hp_table_fields(aTHX_ r->subprocess_env) : r->in->subprocess_env;
     size_t i;
     for (i = 0; i < given.count; i++)
         put(aTHX_ to, given.list[i].name.ptr, given.list[i].name.len, given.list[i].value);
+}
+
+/* %ENV as a program finds it: what the front and SetEnv say, then all of the above. */
+static void set_given(pTHX_ hp_request *r, const sink *to)
+{
+    set_front(aTHX_ r, to);
     set_all(aTHX_ r, to);
+}
+
+void hp_env_psgi(pTHX_ hp_request *r, HV *env)
+{
+    sink configured = {NULL, 0, env, 1}, own = {NULL, 0, env, 0};
+    set_configured(aTHX_ r, &configured);
+    set_front(aTHX_ r, &configured);
+    set_server(aTHX_ r, &own);
+    set_request(aTHX_ r, &own);
 }
 
 static void fill(pTHX_ hp_request *r)
 {
-    sink to = {NULL, 0};
+    sink to = {NULL, 0, NULL, 0};
     int old = hp_settings.generation == 1;
     set_given(aTHX_ r, &to);
     set_text(aTHX_ & to, "MOD_PERL", old ? "mod_perl/1.31" : "mod_perl/2.0.12");
@@ -216,7 +251,7 @@ void hp_env_fill(pTHX_ hp_request *r)
 
 void hp_env_export(pTHX_ hp_request *r)
 {
-    sink to = {NULL, 1};
+    sink to = {NULL, 1, NULL, 0};
     hp_exported_begin(aTHX);
     set_given(aTHX_ r, &to);
 }
@@ -264,7 +299,7 @@ static void set_own(pTHX_ hp_request *r, const sink *to)
 /* Only a place's own variables take another hash, which programs that are started do not inherit. */
 void hp_env_configured(pTHX_ hp_request *r)
 {
-    sink to = {NULL, 0};
+    sink to = {NULL, 0, NULL, 0};
     if (!r->directory || is_configured(aTHX_ r))
         return;
     hp_environ_begin(aTHX);

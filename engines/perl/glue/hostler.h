@@ -164,6 +164,8 @@ typedef struct {
 
 /* The answer's head; once, before any body. */
 void hp_out_head(const hp_reply_head *head);
+/* An interim response (RFC 9110 §15.2), status 102 to 199, ahead of the answer's head. The client gets it at once. */
+void hp_out_early(uint16_t status, const hp_fields *fields);
 /* A piece of the body; kept in shared memory until hp_out_publish(), the end, or until there is no room. */
 void hp_out_body(const char *bytes, size_t length);
 /* Lets the front see what was written so far (rflush). */

@@ -80,6 +80,16 @@ unsafe extern "C" fn hp_out_head(head: &ffi::ReplyHead) {
 }
 
 /// # Safety
+/// What the fields point to must be there.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn hp_out_early(status: u16, fields: &ffi::Fields) {
+    // SAFETY: the caller's.
+    let fields = unsafe { fields.pairs() };
+    say(&FromPerl::Early { status, fields });
+    trip(Trip::publish);
+}
+
+/// # Safety
 /// There must be `length` bytes.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn hp_out_body(bytes: *const c_char, length: usize) {

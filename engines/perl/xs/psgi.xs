@@ -1,39 +1,7 @@
 /* PSGI 1.1 (the `psgi` handler): the environment of a request, and the answers that need no Perl to be sent.
  *
  * What an application rarely does (handles as bodies, delayed answers) is lib/Hostler/PSGI.pm's. */
-#include "request.h"
-
-/* Keys that every request has, with their hashes computed once. */
-static struct {
-    const char *name;
-    U32 length, hash;
-} keys[] = {
-    {"REQUEST_METHOD", 14, 0}, {"SCRIPT_NAME", 11, 0}, {"PATH_INFO", 9, 0}, {"REQUEST_URI", 11, 0},
-    {"QUERY_STRING", 12, 0}, {"SERVER_NAME", 11, 0}, {"SERVER_PORT", 11, 0}, {"SERVER_PROTOCOL", 15, 0},
-    {"REMOTE_ADDR", 11, 0}, {"REMOTE_PORT", 11, 0}, {"REMOTE_USER", 11, 0}, {"AUTH_TYPE", 9, 0},
-    {"HTTPS", 5, 0},
-};
-
-enum {
-    REQUEST_METHOD, SCRIPT_NAME, PATH_INFO, REQUEST_URI, QUERY_STRING, SERVER_NAME, SERVER_PORT, SERVER_PROTOCOL,
-    REMOTE_ADDR, REMOTE_PORT, REMOTE_USER, AUTH_TYPE, HTTPS, KEYS
-};
-
-static void prepare_keys(pTHX) {
-    int i;
-    if (keys[0].hash)
-        return;
-    for (i = 0; i < KEYS; i++)
-        PERL_HASH(keys[i].hash, keys[i].name, keys[i].length);
-}
-
-static void put(pTHX_ HV *env, int key, SV *value) {
-    (void)hv_store(env, keys[key].name, (I32)keys[key].length, value, keys[key].hash);
-}
-
-static void put_str(pTHX_ HV *env, int key, hp_str value) {
-    put(aTHX_ env, key, newSVpvn(value.ptr ? value.ptr : "", value.len));
-}
+#include "api.h"
 
 static int hex(char c) {
     if (c >= '0' && c <= '9')
@@ -169,10 +137,10 @@ static void put_paths(pTHX_ HV *env, const hp_request_in *in, const hp_directory
     }
     text = SvPV_const(path, length);
     script = below(text, length, root);
-    put(aTHX_ env, SCRIPT_NAME, newSVpvn(script ? root.ptr : "", script));
+    (void)hv_stores(env, "SCRIPT_NAME", newSVpvn(script ? root.ptr : "", script));
     if (script)
         sv_chop(path, text + script);
-    put(aTHX_ env, PATH_INFO, path);
+    (void)hv_stores(env, "PATH_INFO", path);
 }
 
 /* A field as HTTP_NAME; Content-Type and Content-Length without the prefix. Names with other characters than letters,
@@ -210,34 +178,13 @@ static void put_field(pTHX_ HV *env, hp_str name, hp_str value) {
     }
 }
 
-static void put_all(pTHX_ HV *env, const hp_request *r) {
-    const hp_request_in *in = r->in;
-    hp_fields headers = r->headers_in ? hp_table_fields(aTHX_ r->headers_in) : in->headers_in;
-    hp_fields own = r->subprocess_env ? hp_table_fields(aTHX_ r->subprocess_env) : in->subprocess_env;
+static void put_all(pTHX_ HV *env, hp_request *r) {
+    hp_fields headers = r->headers_in ? hp_table_fields(aTHX_ r->headers_in) : r->in->headers_in;
     size_t i;
-    for (i = 0; i < own.count; i++)
-        (void)hv_store(env, own.list[i].name.ptr, (I32)own.list[i].name.len,
-                       newSVpvn(own.list[i].value.ptr ? own.list[i].value.ptr : "", own.list[i].value.len), 0);
     for (i = 0; i < headers.count; i++)
         put_field(aTHX_ env, headers.list[i].name, headers.list[i].value);
-    put_str(aTHX_ env, REQUEST_METHOD, in->method);
-    put_paths(aTHX_ env, in, r->directory);
-    put_str(aTHX_ env, REQUEST_URI, in->unparsed_uri);
-    put_str(aTHX_ env, QUERY_STRING, in->args);
-    put_str(aTHX_ env, SERVER_NAME, in->server_name);
-    put(aTHX_ env, SERVER_PORT, newSVpvf("%d", in->server_port));
-    put(aTHX_ env, SERVER_PROTOCOL,
-        in->protocol >= 2000 ? newSVpvs("HTTP/2") : newSVpvf("HTTP/%d.%d", in->protocol / 1000, in->protocol % 1000));
-    put_str(aTHX_ env, REMOTE_ADDR, in->remote_ip);
-    put(aTHX_ env, REMOTE_PORT, newSVpvf("%d", in->remote_port));
-    if (r->user)
-        put(aTHX_ env, REMOTE_USER, newSVsv(r->user));
-    else if (in->user.ptr)
-        put_str(aTHX_ env, REMOTE_USER, in->user);
-    if (in->ap_auth_type.ptr)
-        put_str(aTHX_ env, AUTH_TYPE, in->ap_auth_type);
-    if (in->flags & HP_TLS)
-        put(aTHX_ env, HTTPS, newSVpvs("on"));
+    hp_env_psgi(aTHX_ r, env);
+    put_paths(aTHX_ env, r->in, r->directory);
 }
 
 static void put_field_of(pTHX_ hp_field *field, SV *name, SV *value) {
@@ -298,6 +245,23 @@ static void send_head(pTHX_ hp_request *r, int status, AV *list, IV known) {
     hp_out_head(&head);
     r->head_state = HP_HEAD_SENT;
     r->status = status;
+}
+
+/* Sends an interim response with the fields of a list. */
+static void send_early(pTHX_ const hp_request *r, IV status, AV *list) {
+    SSize_t count = (av_len(list) + 1) / 2, i;
+    hp_field *fields = (hp_field *)SvPVX(sv_2mortal(newSV((STRLEN)(count + 1) * sizeof(hp_field))));
+    hp_fields all = {fields, 0};
+    if (status < 102 || status > 199)
+        croak("an informational response must have a status from 102 to 199, not %" IVdf, status);
+    if (r->head_state == HP_HEAD_SENT)
+        croak("an informational response must be sent before the response begins");
+    for (i = 0; i < count; i++) {
+        SV **name = av_fetch(list, 2 * i, 0), **value = av_fetch(list, 2 * i + 1, 0);
+        if (name && value)
+            put_field_of(aTHX_ &fields[all.count++], *name, *value);
+    }
+    hp_out_early((uint16_t)status, &all);
 }
 
 static void send_body(pTHX_ hp_request *r, SV *piece) {
@@ -364,7 +328,6 @@ PROTOTYPES: DISABLE
 void
 _environment(SV *env)
   CODE:
-    prepare_keys(aTHX);
     put_all(aTHX_ (HV *)SvRV(env), current(aTHX));
 
 int
@@ -380,6 +343,13 @@ _head(int status, SV *headers)
     if (!SvROK(headers) || SvTYPE(SvRV(headers)) != SVt_PVAV)
         croak("the headers of a PSGI answer must be an array reference");
     send_head(aTHX_ current(aTHX), status, (AV *)SvRV(headers), -1);
+
+void
+_informational(int status, SV *headers)
+  CODE:
+    if (!SvROK(headers) || SvTYPE(SvRV(headers)) != SVt_PVAV)
+        croak("the headers of an informational response must be an array reference");
+    send_early(aTHX_ current(aTHX), status, (AV *)SvRV(headers));
 
 void
 _body(SV *piece)

@@ -56,7 +56,17 @@ pub enum FromPerl<'a> {
         /// The last phase that was run, where others were left out.
         stopped: Option<Phase>,
     },
+    /// An interim response, ahead of the answer's head (`psgix.informational`).
+    Early {
+        /// 102 to 199.
+        status: u16,
+        /// Its header fields.
+        fields: Fields<'a>,
+    },
 }
+
+/// Statuses of interim responses that a program may send. 100 and 101 are about the connection, which is the front's.
+const EARLY: std::ops::RangeInclusive<u16> = 102..=199;
 
 /// A request as the worker's phases have left it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -89,6 +99,7 @@ mod kind {
     pub(super) const REDIRECT: u8 = 4;
     pub(super) const CONFIGURE: u8 = 5;
     pub(super) const STANDING: u8 = 6;
+    pub(super) const EARLY: u8 = 7;
 }
 
 impl<'a> FromPerl<'a> {
@@ -135,6 +146,11 @@ impl<'a> FromPerl<'a> {
                 e.u32(pushed.0);
                 e.u8(stopped.map_or(NO_PHASE, |phase| phase as u8));
             }
+            Self::Early { status, fields } => {
+                e.u8(kind::EARLY);
+                e.u16(*status);
+                e.fields(fields);
+            }
         }
     }
 
@@ -163,6 +179,10 @@ impl<'a> FromPerl<'a> {
                     NO_PHASE => None,
                     number => Some(Phase::numbered(number).ok_or(Malformed)?),
                 },
+            },
+            kind::EARLY => match d.u16()? {
+                status if EARLY.contains(&status) => Self::Early { status, fields: table(&mut d)? },
+                _ => return Err(Malformed),
             },
             _ => return Err(Malformed),
         };
@@ -237,6 +257,7 @@ mod tests {
             FromPerl::Configure { text: b"Require all denied", overrides: 31, phase: 3 },
             FromPerl::Standing { pushed: PhaseSet(16), stopped: None },
             FromPerl::Standing { pushed: PhaseSet(0), stopped: Some(Phase::Access) },
+            FromPerl::Early { status: 103, fields: vec![(b"Link", b"</a.css>; rel=preload")] },
         ] {
             let bytes = encoded(&message);
             assert_eq!(FromPerl::decode(&bytes).as_ref(), Ok(&message));
@@ -254,6 +275,10 @@ mod tests {
         assert_eq!(FromPerl::decode(&[99]), Err(Malformed));
         assert_eq!(FromPerl::decode(b""), Err(Malformed));
         assert_eq!(FromPerl::decode(&[6, 0, 0, 0, 0, 14]), Err(Malformed), "there is no fifteenth phase");
+        for status in [100, 101, 200] {
+            let early = FromPerl::Early { status, fields: Vec::new() };
+            assert_eq!(FromPerl::decode(&encoded(&early)), Err(Malformed), "{status}");
+        }
         assert!(FromPerl::decode(&encoded(&FromPerl::Redirect { target: b"x", keeps_type: false })).is_err());
     }
 }

@@ -81,9 +81,10 @@ sub serve {
         'psgix.harakiri'         => $true,
         'psgix.cleanup'          => $true,
         'psgix.cleanup.handlers' => [],
+        'psgix.informational'    => \&_informational,
     );
     _environment(\%env);
-    $env{'psgi.url_scheme'} = $env{HTTPS} ? 'https' : 'http';
+    $env{'psgi.url_scheme'} = ($env{HTTPS} // '') =~ /\A(?:on|1)\z/i ? 'https' : 'http';
     $env{'psgi.input'} = _has_body() ? body(\%env) : nothing();
     my $path = _application();
     my $answer = application($path)->(\%env);

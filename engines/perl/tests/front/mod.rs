@@ -429,7 +429,7 @@ fn note_own(message: FromPerl<'_>, answer: &mut Answer) -> bool {
             answer.question = Some(format!("configure {}", text(lines)));
             return true;
         }
-        FromPerl::Standing { .. } => {}
+        FromPerl::Standing { .. } | FromPerl::Early { .. } => {}
         FromPerl::Redirect { target, .. } => {
             answer.question = Some(format!("redirect {}", text(target)));
             return true;

@@ -108,7 +108,9 @@ async fn converse(
     loop {
         match event {
             Ok(Event::Head(WorkerMessage::Answer(head))) => apply(request, head),
-            Ok(Event::Head(WorkerMessage::Early(head))) => request.early_hints(&head.fields),
+            Ok(Event::Head(WorkerMessage::Early(head))) => {
+                request.tell_early(103, head.fields.iter().map(|(name, value)| (&**name, &**value)));
+            }
             Ok(Event::Head(WorkerMessage::Failed(why))) if gathered.length() == 0 => {
                 conversation.read_out(request).await;
                 return Err(failure(&why));

@@ -35,6 +35,8 @@ const LONGEST_CAUSE: usize = 8 << 10;
 pub(super) enum Event {
     Head(Box<Head>),
     Body(Bytes),
+    /// An interim response: status and fields.
+    Early(u16, Vec<(Bytes, Bytes)>),
     Changes(Box<Changes>),
     /// Configuration to be added; the worker waits for what becomes of it.
     Configure(Box<Wish>),
@@ -289,6 +291,13 @@ impl Conversation {
                 Event::Configure(Box::new(Wish { text, overrides, phase }))
             }
             FromPerl::Standing { pushed, stopped } => Event::Standing(pushed, stopped),
+            FromPerl::Early { status, fields } => {
+                let owned = |bytes| message.slice_ref(bytes);
+                Event::Early(
+                    status,
+                    fields.into_iter().map(|(name, value)| (owned(name), owned(value))).collect(),
+                )
+            }
             FromPerl::Redirect { target, keeps_type } => {
                 self.line.set_waits(true);
                 Event::Redirect(Onward { target: target.to_vec(), keeps_type })

@@ -38,7 +38,7 @@ impl BodyStream for Output {
                 Ok(Event::Body(piece)) => return Poll::Ready(Some(Ok(piece))),
                 Ok(Event::Changes(changes)) => *self.late.borrow_mut() = Some(changes),
                 Ok(Event::Configure(_)) => conversation.tell_configured(Err(configure::TOO_LATE.to_owned())),
-                Ok(Event::Standing(..)) => {}
+                Ok(Event::Standing(..) | Event::Early(..)) => {}
                 Ok(Event::Redirect(onward)) => conversation.splice(&self.request, onward),
                 Ok(Event::Head(_)) => return self.break_off("it sent a second head".to_owned()),
                 Ok(Event::Finished(End::Done)) => {

@@ -115,7 +115,13 @@ impl Caller {
                 }
                 Ok(Event::Redirect(onward)) => conversation.splice(&request, onward),
                 Ok(Event::Configure(_)) => conversation.tell_configured(Err(configure::TOO_LATE.to_owned())),
-                Ok(Event::Head(_) | Event::Body(_) | Event::Changes(_) | Event::Standing(..)) => {}
+                Ok(
+                    Event::Head(_)
+                    | Event::Body(_)
+                    | Event::Changes(_)
+                    | Event::Standing(..)
+                    | Event::Early(..),
+                ) => {}
                 Err(error) => {
                     return log::failure(
                         &request,

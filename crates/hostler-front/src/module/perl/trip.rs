@@ -196,6 +196,11 @@ pub(super) async fn converse(
                 head.apply(request, FieldMerge::Whole, request.progress().is_script);
                 has_head = true;
             }
+            Some(Event::Early(status, fields)) if !has_head => {
+                request.tell_early(status, fields.iter().map(|(name, value)| (&**name, &**value)));
+            }
+            // The answer has begun: an interim response in it would be taken for its body.
+            Some(Event::Early(..)) => {}
             Some(Event::Changes(changes)) => changes.apply(request),
             Some(Event::Configure(wish)) => {
                 let outcome = configure::add(request, &wish, has_head).await;
