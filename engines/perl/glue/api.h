@@ -63,6 +63,9 @@ void hp_serve_until_told(pTHX_ hp_told *told);
 hp_request *hp_request_inside(pTHX_ const hp_told *told);
 /* Whether something is printed that has not been sent on. */
 int hp_request_has_output(const hp_request *r);
+/* What is printed of a body and not sent on, in bytes, where programs take it for sent: in generation 1, whose handles do
+ * not gather. */
+STRLEN hp_request_gathered(const hp_request *r);
 int hp_request_autoflush(pTHX_ hp_request *r);
 /* Body bytes for the program; as read(2): 0 at the end. Croaks with an APR::Error when the body broke off. */
 STRLEN hp_request_read(pTHX_ hp_request *r, char *into, STRLEN length);

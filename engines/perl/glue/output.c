@@ -391,6 +391,11 @@ int hp_request_autoflush(pTHX_ hp_request *r)
     return r->autoflush || (io && IoFLAGS(io) & IOf_FLUSH);
 }
 
+STRLEN hp_request_gathered(const hp_request *r)
+{
+    return hp_settings.generation == 1 && !r->parse_headers && gathered_of == r ? gathered_length : 0;
+}
+
 int hp_request_has_output(const hp_request *r)
 {
     return gathered_of == r && gathered_length;

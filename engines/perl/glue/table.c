@@ -2,14 +2,9 @@
  *
  * Strings of a table that came from the front are borrowed until the request ends or the table is shared with Perl
  * for longer than that; what programs set is owned. A table counts its users: the request, and each Perl object. */
-#define PERL_NO_GET_CONTEXT
-#include "EXTERN.h"
-#include "perl.h"
-#include "XSUB.h"
+#include "api.h"
 
 #include <strings.h>
-
-#include "table.h"
 
 typedef struct {
     char *name, *value; /* `value` follows `name` in one allocation when owned */
@@ -315,7 +310,7 @@ static MGVTBL table_magic = {.svt_free = free_table_magic};
 
 SV *hp_table_sv(pTHX_ hp_table *table, SV *owner)
 {
-    HV *stash = gv_stashpvs("APR::Table", GV_ADD);
+    HV *stash = hp_settings.generation == 1 ? gv_stashpvs("Apache::Table", GV_ADD) : gv_stashpvs("APR::Table", GV_ADD);
     HV *hash = newHV();
     SV *inner = newSV_type(SVt_PVMG), *tie;
     MAGIC *mg = sv_magicext(inner, NULL, PERL_MAGIC_ext, &table_magic, NULL, 0);

@@ -31,10 +31,10 @@ my @same = qw(
     content_languages status status_line handler header_only no_cache no_local_copy bytes_sent mtime request_time
     allowed assbackwards unparsed_uri user ap_auth_type connection server main prev next is_initial_req proxyreq
     printf rflush puts read get_client_block get_basic_auth_pw note_basic_auth_failure note_digest_auth_failure
-    note_auth_failure auth_name auth_type requires satisfies some_auth_required allow_options allow_overrides
+    note_auth_failure auth_name auth_type requires satisfies some_auth_required allow_overrides
     allow_methods push_handlers set_handlers get_handlers pnotes location document_root get_server_name
-    get_server_port get_remote_host get_remote_logname internal_redirect custom_response log log_reason update_mtime
-    set_last_modified set_etag make_etag set_content_length meets_conditions set_keepalive discard_request_body
+    get_server_port get_remote_host get_remote_logname internal_redirect custom_response log log_reason
+    set_last_modified set_etag make_etag meets_conditions set_keepalive discard_request_body
     setup_client_block should_client_block default_type slurp_filename child_terminate add_config sendfile
     construct_url parse_uri construct_server as_string
     clength rationalize_mtime pool _basic_credentials
@@ -112,10 +112,12 @@ for my $name (qw(push_handlers set_handlers get_handlers)) {
     no warnings 'redefine';
     my $of_request = defined &{"Apache2::RequestRec::$name"} ? \&{"Apache2::RequestRec::$name"} : next;
     *$name = sub {
-        my $self = shift;
-        my $r = ref $self ? $self : ($_[0] // '') =~ /^PerlChild/ ? undef : eval { request() };
-        return $r ? $of_request->($r, @_) : Apache2::ServerUtil->server->$name(@_) if $name ne 'get_handlers';
-        my $list = $r ? $of_request->($r, @_) : Apache2::ServerUtil->server->$name(@_);
+        my ($self, @given) = @_;
+        my $r = ref $self ? $self : ($given[0] // '') =~ /^PerlChild/ ? undef : eval { request() };
+        # DONE instead of a list removes the handlers, as undef does.
+        $given[1] = undef if $name eq 'set_handlers' && @given > 1 && !ref $given[1] && ($given[1] // '') eq '-2';
+        return $r ? $of_request->($r, @given) : Apache2::ServerUtil->server->$name(@given) if $name ne 'get_handlers';
+        my $list = $r ? $of_request->($r, @given) : Apache2::ServerUtil->server->$name(@given);
         return $list // ();
     };
 }
@@ -205,7 +207,7 @@ sub dir_config {
     return Apache2::ServerUtil->server->dir_config(@_) unless ref $r;
     return $r->Apache2::RequestRec::dir_config(@_) if @_;
     my $table = $r->Apache2::RequestRec::dir_config;
-    return wantarray ? %$table : bless $table, 'Apache::Table';
+    return wantarray ? %$table : $table;
 }
 
 # The query string; in list context its names and values, decoded.
@@ -266,6 +268,26 @@ sub send_fd {
 }
 
 sub send_fd_length { return send_fd(@_) }
+
+# The file's time, or a later one; the one that counts.
+sub update_mtime {
+    my ($r, $time) = @_;
+    $r->Apache2::RequestRec::update_mtime($time // (stat $r->filename)[9] // 0);
+    return $r->mtime;
+}
+
+# Apache 1.3 has a bit for includes that run nothing, where Apache 2.4 has one for those that do.
+sub allow_options {
+    my $bits = $_[0]->Apache2::RequestRec::allow_options;
+    return $bits & 2 ? $bits ^ 32 : $bits;
+}
+
+# Without a length the file's.
+sub set_content_length {
+    my ($r, $length) = @_;
+    $r->Apache2::RequestRec::set_content_length($length // -s $r->filename // 0);
+    return 0;
+}
 
 # The file's facts, for -s $r->finfo and its kin (they are in perl's `_` then).
 sub finfo {

@@ -124,9 +124,7 @@ headers_in(SV *request)
                 mXPUSHp(field.value.ptr, field.value.len);
             }
         } else {
-            SV *object = hp_table_sv(aTHX_ table, request);
-            sv_bless(object, gv_stashpvs("Apache::Table", GV_ADD));
-            mXPUSHs(object);
+            mXPUSHs(hp_table_sv(aTHX_ table, request));
         }
     }
 

@@ -12,12 +12,20 @@ use overload '""' => sub { $_[0]->as_string }, 'bool' => sub { 1 }, fallback => 
 # new($r, -name =>, -value => scalar, array or hash, -expires =>, -domain =>, -path =>, -secure =>)
 sub new {
     my ($class, $r, @attributes) = @_;
-    my $self = bless { r => $r, value => [] }, $class;
+    my $self = bless { r => $r, value => [], path => folder_of($r) }, $class;
     while (my ($name, $value) = splice @attributes, 0, 2) {
         $name =~ s/^-//;
         $self->can($name) ? $self->$name($value) : ($self->{ lc $name } = $value);
     }
     return $self;
+}
+
+# The path of a cookie that is given none: the folder of the script's URL.
+sub folder_of {
+    my $r = shift;
+    my ($uri, $info) = ($r->uri // '/', $r->path_info // '');
+    $uri = substr $uri, 0, length($uri) - length $info if length $info <= length $uri;
+    return $uri =~ s{[^/]*\z}{}r;
 }
 
 # The cookies of a request, by name: parse(), $r->parse($header), Apache::Cookie->fetch.
@@ -55,7 +63,7 @@ sub as_string {
     return join '; ', @parts;
 }
 
-for my $name (qw(name domain path secure)) {
+for my $name (qw(name domain path)) {
     no strict 'refs';
     *$name = sub {
         my $self = shift;
@@ -75,25 +83,35 @@ sub value {
 
 *values = \&value;
 
-# As CGI.pm's: "+3d", "now", seconds, or a date as it is.
-sub expires {
+# "on" or "". Given "off" or 0 it is off.
+sub secure {
     my $self = shift;
-    $self->{expires} = date($_[0]) if @_ && defined $_[0];
+    $self->{secure} = $_[0] && lc $_[0] ne 'off' ? 'on' : '' if @_;
+    return $self->{secure} // '';
+}
+
+# As CGI.pm's: "+3d", "now", seconds, or a date as it is. Of the class: the date alone.
+sub expires {
+    my ($self, $when) = @_;
+    return defined $when ? date($when) : undef unless ref $self;
+    $self->{expires} = date($when) if defined $when;
     return $self->{expires};
 }
 
 my %unit = (s => 1, m => 60, h => 3600, d => 86_400, w => 604_800, M => 2_592_000, y => 31_536_000);
 
+# A date with its parts apart by a hyphen, or by what is given instead.
 sub date {
-    my $when = shift;
+    my ($when, $between) = (@_, '-');
     my $time
         = $when =~ /^now$/i                          ? time
         : $when =~ /^([+-]?\d+)([smhdwMy])$/         ? time + $1 * $unit{$2}
         : $when =~ /^[+-]?\d+$/                      ? ($when =~ /^[+-]/ ? time + $when : 0 + $when)
         :                                              return $when;
     my ($second, $minute, $hour, $day, $month, $year, $weekday) = gmtime $time;
-    return sprintf '%s, %02d-%s-%04d %02d:%02d:%02d GMT', (qw(Sun Mon Tue Wed Thu Fri Sat))[$weekday], $day,
-        (qw(Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec))[$month], $year + 1900, $hour, $minute, $second;
+    my $date = join $between, sprintf('%02d', $day),
+        (qw(Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec))[$month], $year + 1900;
+    return sprintf '%s, %s %02d:%02d:%02d GMT', (qw(Sun Mon Tue Wed Thu Fri Sat))[$weekday], $date, $hour, $minute, $second;
 }
 
 sub encoded {

@@ -111,10 +111,14 @@ sub compile {
     Hostler::Registry::ends_register($package);
     Hostler::Registry::ends_clear($package);
     my $mark = $MarkLine ? "\n#line 1 $filename\n" : '';
-    (my $name = $filename) =~ s/(['\\])/\\$1/g;
-    my $code = join '', "package $package;use Apache qw(exit);sub handler {local \$0='$name';", $mark, ref $text ? $$text : $text, "\n}";
+    # A script that is compiled before there are requests is named by each of them: its path may be spelt otherwise there.
+    my $name = ref $r ? "'" . $filename =~ s/(['\\])/\\$1/gr . "'" : '$_[0]->filename';
+    my $code = join '', "package $package;use Apache qw(exit);sub handler {local \$0=$name;", $mark, ref $text ? $$text : $text, "\n}";
     ($code) = $code =~ /\A(.*)\z/s if ${^TAINT};
-    _evaluate(\$code);
+    {
+        local $0 = $filename;    # for BEGIN blocks
+        _evaluate(\$code);
+    }
     if ($@ && !Apache::exited($@)) {
         delete $Apache::Registry->{$package};
         return 0;

@@ -5,7 +5,7 @@ package Apache::RegistryLoader;
 
 use strict;
 use warnings;
-use Apache::Constants qw(OK);
+use Apache::Constants qw(DOCUMENT_FOLLOWS);
 use Apache::Registry ();
 
 our $VERSION = '1.91';
@@ -40,7 +40,7 @@ sub handler {
     my $error = $@;
     chdir $home;
     die $error unless $good;
-    return OK;
+    return DOCUMENT_FOLLOWS;
 }
 
 1;

@@ -33,6 +33,13 @@ sub instance {
 
 sub r { return $_[0]{_r} }
 
+# The date of "+3d", "now" and the like as a header field has it.
+sub expires {
+    my ($self, $when) = @_;
+    require Apache::Cookie;
+    return defined $when ? Apache::Cookie::date($when, ' ') : undef;
+}
+
 # OK, or the status of what is wrong with the form; notes has the reason as "error-notes".
 sub parse {
     my $self = shift;

@@ -7,7 +7,10 @@ use APR::Pool  ();
 use APR::Table ();
 
 our $VERSION = '0.01';
-our @ISA     = ('APR::Table');
+our @ISA     = ('Apache::TieHashTable');
+
+# The class that older programs ask the tied object for.
+@Apache::TieHashTable::ISA = ('APR::Table');
 
 # tie %hash, 'Apache::Table', $table: the hash is the table.
 sub TIEHASH { my ($class, $table) = @_; return tied %$table || $table }
