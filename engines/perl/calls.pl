@@ -60,12 +60,14 @@ print <<'EOT';
 | `$s->push_handlers`, `$s->set_handlers` | while something is loaded: handlers of requests become lines of the configuration, behind those that it has, so that nothing is taken away; later they die. |
 | `$r->dir_config($name, $value)` | is true for this request only. |
 | `$s->server_admin($text)`, `server_hostname`, `port`, `loglevel`, `timeout`, `$s->dir_config($name, $value)` | set what Perl in this process sees; what the front does by them stays. |
-| `$r->per_dir_config`, `$r->request_config`, `$s->addrs`, `$s->lookup_defaults` | objects to pass on; there is nothing in them that a program could read. |
+| `$r->per_dir_config`, `$r->request_config`, `$s->addrs`, `$s->lookup_defaults`, `$s->module_config`, `$c->conn_config` | objects to pass on; there is nothing in them that a program could read. |
 | `$r->input_filters`, `$r->output_filters`, `proto_...` | the chain of filters in Perl, and the names of the server's own that stand behind them in any case. What else is configured (`INCLUDES`, `DEFLATE`) runs in the front and is not named; a filter of the server's cannot be removed. What a handler passes comes behind what it has printed. |
 | `$c->pnotes`, `$c->notes` | last over keep-alive as long as the same worker serves the connection's requests; of the connection's end no worker is told. |
 | `$c->client_ip($ip)`, `$r->useragent_ip($ip)` | set what Perl in this request sees (`REMOTE_ADDR`, too); whom the front lets in, and the log, go by its own (`RemoteIPHeader`). |
 | `$c->client_socket` | an object to pass on: its calls are not supported, connections are the front's. |
-| `$r->proxyreq` | with a handler `proxy-server` it makes no request another server's: that is the configuration's. |
+| `$r->proxyreq` | can be set, and later calls return it; with a handler `proxy-server` it makes no request another server's: that is the configuration's. |
+| `Apache2::Directive` | the tree has the lines of the virtual hosts that the pool serves and, of the main server, what applies to them: no virtual host, `<Directory>` or proxy of other sites, and none of the whole server's lines such as `Listen`. A pool that serves the main server sees all of the main server. Passwords, keys, `DBDParams`, `secret=` and the logins of URLs are `(hidden)`; in lines of the main server that others own, so is what is compared with (`If`, `Require`, `RewriteCond`, `SetEnvIf`). The tree is that of when the pool's processes started, and empty where it is longer than 1 MiB. `lookup` compares whole names; mod_perl compares as many characters as the line has. `lookup('User')` and `lookup('Group')` are who the pool runs as. |
+| a handler's status | one of success, such as `HTTP_OK`, is an error with its page, as in mod_perl; where the handler has printed, that is the whole response, and mod_perl adds the page to it. |
 | `$r->log_error` ... | lines are written by the front: who reads the log at once may not find them yet. |
 | `$s->add_version_component` | is seen by `get_server_description` and its kin in this process; clients are told the front's name. |
 | `$r->connection->remote_host`, `get_remote_host` | no name is looked up; the address where a name may be replaced by it. |

@@ -35,7 +35,9 @@ pub use docs::directives_markdown;
 pub use error::{ConfigError, Warning};
 pub use htaccess::{Htaccess, HtaccessScope, parse_htaccess, parse_htaccess_beside};
 pub use lexer::{first_word, words};
-pub use model::{Canonical, Config, DirConfig, Listen, ProcessConfig, Server, ServerConfig, VhostAddress};
+pub use model::{
+    Canonical, Config, DirConfig, Listen, ProcessConfig, Server, ServerConfig, TopLevel, VhostAddress,
+};
 pub use part::{Merge, Part, over};
 pub use read::{
     Attempt, LoadOptions, Output, PerlRequest, RunAs, RunPerl, Stands, attempt, load, read, read_text,

@@ -3,7 +3,7 @@
 
 use crate::directives as d;
 use crate::directives::core::ServerName;
-use crate::{Aliases, Facts, Merge, Part, Section, Setting, Slot, Slots, Warning};
+use crate::{Aliases, Facts, Merge, Node, Part, Section, Setting, Slot, Slots, Warning};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -77,6 +77,18 @@ pub struct Config {
     pub aliases: Arc<Aliases>,
     /// What the operator should hear.
     pub warnings: Vec<Warning>,
+    /// The top level of the files, where programs of mod_perl may ask for it (`Apache2::Directive`); empty without
+    /// directives of mod_perl.
+    pub top_level: Vec<TopLevel>,
+}
+
+/// A line or a section of the top level.
+#[derive(Clone, Debug)]
+pub struct TopLevel {
+    /// It.
+    pub node: Node,
+    /// Of a `<VirtualHost>`, the number of its server.
+    pub server: Option<u32>,
 }
 
 /// The main server or a virtual host, merged.

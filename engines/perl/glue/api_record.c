@@ -131,7 +131,7 @@ XS(hp_status)
 static SV *sent_line(pTHX_ hp_request *r)
 {
     SV *line = newSV(0);
-    if (r->head_state == HP_HEAD_SENT && r->phase >= HP_LOG) {
+    if (r->head_state == HP_HEAD_SENT) {
         dSP;
         require_pv("Hostler/Reasons.pm");
         SPAGAIN;
@@ -192,7 +192,7 @@ static IV *number_slot(hp_request *r, int which, IV *room)
     switch (which) {
     case HEADER_ONLY: *room = (r->in->flags & HP_HEAD_ONLY) != 0; break;
     case PROTO_NUM: *room = hp_is_part(r) ? 0 : r->in->protocol; break; /* ap_set_sub_req_protocol */
-    case BYTES_SENT: *room = (IV)r->bytes_sent; break;
+    case BYTES_SENT: *room = (IV)(r->bytes_sent + hp_request_gathered(r)); break;
     case REQUEST_TIME: *room = (IV)(r->in->time / 1000000); break;
     case MTIME: *room = (IV)r->mtime; break;
     case CLENGTH: *room = (IV)r->length; break;
@@ -201,7 +201,7 @@ static IV *number_slot(hp_request *r, int which, IV *room)
     case HEADERS_SENT: *room = r->head_state == HP_HEAD_SENT; break;
     case ASSBACKWARDS: *room = r->assbackwards || hp_is_part(r); break;
     case NO_LOCAL_COPY: *room = r->no_local_copy; break;
-    case PROXYREQ: *room = (r->in->flags & HP_PROXY) ? 1 : 0; break;
+    case PROXYREQ: *room = r->proxyreq_set ? r->proxyreq : (r->in->flags & HP_PROXY) != 0; break;
     case ALLOWED: *room = (IV)r->allowed; break;
     case USED_PATH_INFO: *room = 2; break; /* AP_REQ_DEFAULT_PATH_INFO */
     default: *room = 0;
@@ -217,6 +217,10 @@ static void put_number(pTHX_ hp_request *r, int which, SV *value)
     case NO_LOCAL_COPY: r->no_local_copy = number != 0; break;
     case MTIME: r->mtime = (time_t)number; break;
     case ALLOWED: r->allowed = (UV)number; break;
+    case PROXYREQ:
+        r->proxyreq = (int)number;
+        r->proxyreq_set = 1;
+        break;
     case CLENGTH:
         r->has_length = 1;
         r->length = (uint64_t)number;
@@ -230,7 +234,7 @@ XS(hp_number_field)
     HP_METHOD(1);
     IV room;
     SV *answer = newSViv(*number_slot(r, XSANY.any_i32, &room));
-    if (items > 1 && SvOK(ST(1)))
+    if (items > 1)
         put_number(aTHX_ r, XSANY.any_i32, ST(1));
     HP_ANSWER(answer);
 }

@@ -113,7 +113,17 @@ XS(hp_fixed_text)
     }
 }
 
-enum { ALLOW_OPTIONS, SATISFY_ANY, LIMIT_BODY, FLAGS, SERVER_PORT, PHASE, REDIRECTED };
+enum {
+    ALLOW_OPTIONS,
+    ALLOW_OVERRIDES,
+    ALLOW_OVERRIDE_OPTS,
+    SATISFY_ANY,
+    LIMIT_BODY,
+    FLAGS,
+    SERVER_PORT,
+    PHASE,
+    REDIRECTED
+};
 
 XS(hp_fixed_number)
 {
@@ -121,6 +131,8 @@ XS(hp_fixed_number)
     const hp_directory *d = r->directory;
     switch (XSANY.any_i32) {
     case ALLOW_OPTIONS: HP_ANSWER(newSVuv(d ? d->allow_options : 0));
+    case ALLOW_OVERRIDES: HP_ANSWER(newSVuv(d ? d->overrides : 0));
+    case ALLOW_OVERRIDE_OPTS: HP_ANSWER(newSVuv(d ? d->override_options : 0));
     case SATISFY_ANY: HP_ANSWER(newSViv(d && d->satisfy_any));
     case LIMIT_BODY: HP_ANSWER(newSVuv(d ? d->limit_request_body : 0));
     case FLAGS: HP_ANSWER(newSVuv(d ? d->flags : 0));
@@ -392,6 +404,14 @@ XS(hp_settings_of)
     HP_ANSWER(newRV_noinc((SV *)answer));
 }
 
+/* The lines of the configuration, as hostler_perl_frames::Setup::tree has them. */
+XS(hp_configuration)
+{
+    dXSARGS;
+    PERL_UNUSED_VAR(items);
+    HP_ANSWER(hp_sv(aTHX_ hp_settings.tree));
+}
+
 XS(hp_document_root)
 {
     HP_METHOD(1);
@@ -417,6 +437,8 @@ void hp_boot_request(pTHX)
         {REC "log_id", hp_fixed_text, LOG_ID},
         {REC "document_root", hp_document_root, 0},
         {REC "allow_options", hp_fixed_number, ALLOW_OPTIONS},
+        {REC "allow_overrides", hp_fixed_number, ALLOW_OVERRIDES},
+        {REC "allow_override_opts", hp_fixed_number, ALLOW_OVERRIDE_OPTS},
         {REC "get_limit_req_body", hp_fixed_number, LIMIT_BODY},
         {OWN "handlers", hp_handlers, 0},
         {OWN "configure", hp_configure, 0},
@@ -449,6 +471,7 @@ void hp_boot_request(pTHX)
         {"Hostler::exit_after_request", hp_exit_after, 0},
         {"Hostler::taint", hp_taint, 0},
         {"Hostler::settings", hp_settings_of, 0},
+        {"Hostler::configuration", hp_configuration, 0},
     };
     HP_REGISTER(list);
 }

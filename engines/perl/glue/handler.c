@@ -235,10 +235,9 @@ static int is_method(const hp_handler *h, CV *code)
 static int status_of(pTHX_ SV *answer)
 {
     IV status = SvOK(answer) ? SvIV(answer) : 0;
-    if (status == 200)
-        return HP_OK;
-    /* mod_perl 1 takes a program's last value for OK where it can't be a status. */
-    if (hp_settings.generation == 1 && (status == 1 || status > 600))
+    /* mod_perl 1 takes 200 for OK, and a program's last value where it cannot be a status. In generation 2 a status of HTTP's,
+     * 200 too, is an error: a handler that decides whether there may be a response does not permit it by HTTP_OK. */
+    if (hp_settings.generation == 1 && (status == 200 || status == 1 || status > 600))
         return HP_OK;
     return (int)status;
 }

@@ -71,6 +71,7 @@ typedef struct {
     const hp_str *requires;
     size_t require_count;
     int satisfy_any;
+    uint32_t overrides, override_options; /* AllowOverride: OR_ and OPT_ bits */
     hp_str psgi_app, signature;
     uint32_t server;
     uint64_t limit_request_body;
@@ -115,6 +116,7 @@ typedef struct {
     const hp_server *servers;
     size_t server_count;
     uint32_t max_requests;
+    hp_str tree; /* the lines of the configuration that programs may see (hostler_perl_frames::Setup::tree) */
 } hp_setup;
 
 /* hostler_wire::work::ReplyHead */

@@ -194,14 +194,23 @@ static int is_module_name(hp_str text)
     return text.len > 0;
 }
 
-/* `package`, so that variables of sections stay together; the line, so that messages name the configuration's. */
+/* `package`, so that variables of sections stay together; the line, so that messages name the configuration's, whose file is
+ * $0 as well. */
 static SV *section_code(pTHX_ const loading *l)
 {
     const char *colon = l->origin.ptr ? (const char *)memrchr(l->origin.ptr, ':', l->origin.len) : NULL;
     SV *code = newSVpvs("");
     if (hp_settings.generation == 2) /* sections ask it which server they are for */
         sv_catpvs(code, "require Apache2::PerlSections; ");
-    sv_catpvs(code, "package Apache2::ReadConfig; no strict;\n");
+    sv_catpvs(code, "package Apache2::ReadConfig; no strict;");
+    if (colon) {
+        sv_catpvs(code, "local $0 = q");
+        sv_catpvn(code, "\0", 1);
+        sv_catpvn(code, l->origin.ptr, colon - l->origin.ptr);
+        sv_catpvn(code, "\0", 1);
+        sv_catpvs(code, ";");
+    }
+    sv_catpvs(code, "\n");
     if (colon)
         sv_catpvf(code, "#line %.*s \"%.*s\"\n", (int)(l->origin.ptr + l->origin.len - colon - 1), colon + 1,
                   (int)(colon - l->origin.ptr), l->origin.ptr);

@@ -324,6 +324,9 @@ static void conclude(pTHX_ hp_trip *t, int status)
         r->status = status;
         status = HP_OK;
     }
+    /* Quirk: mod_perl adds the page of a status like 200 to what was printed. Here what was printed is the whole answer. */
+    if (status >= 200 && status < 300 && !t->died && unsent && hp_request_has_output(r))
+        status = HP_OK;
     if (unsent && r->redirect && !t->died)
         set_redirect(aTHX_ t);
     else if (status == HP_OK || status == HP_DONE_STATUS) {

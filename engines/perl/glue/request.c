@@ -204,6 +204,8 @@ void hp_request_again(pTHX_ hp_request *r, const hp_request_in *in, hp_directory
     r->env_called = kept.env_called;
     r->env_kept = kept.env_kept;
     r->connection_notes = kept.connection_notes;
+    r->proxyreq = kept.proxyreq;
+    r->proxyreq_set = kept.proxyreq_set;
     r->document_root = kept.document_root;
     r->allowed = kept.allowed;
     r->stash = kept.stash;

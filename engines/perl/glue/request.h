@@ -77,6 +77,8 @@ struct hp_request {
     SV *connection;           /* the Apache2::Connection object */
     HV *connection_pnotes;
     hp_table *connection_notes;
+    int proxyreq; /* what the program has said of it, if it has: nobody else acts on it */
+    int proxyreq_set;
     uint32_t keepalive; /* what the program has said of the connection, if it has */
     int keepalive_set;
     SV *document_root; /* for this request */

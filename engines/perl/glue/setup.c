@@ -70,6 +70,7 @@ void hp_keep_setup(const hp_setup *setup)
     hp_settings.switches = kept_list(aTHX_ setup->switches, setup->switch_count);
     hp_settings.env = kept_fields(aTHX_ setup->env);
     hp_settings.server_root = kept(aTHX_ setup->server_root);
+    hp_settings.tree = kept(aTHX_ setup->tree);
     hp_settings.servers = kept_servers(aTHX_ setup->servers, setup->server_count);
 }
 

@@ -30,6 +30,8 @@ fn keep(directory: frames::Directory) -> Directory {
         requires: list(&directory.requires).as_ptr(),
         require_count: directory.requires.len(),
         satisfy_any: directory.satisfy_any.into(),
+        overrides: directory.overrides,
+        override_options: directory.override_options,
         psgi_app: optional(directory.psgi_app.as_deref()),
         signature: Str::new(directory.signature.as_bytes()),
         server: directory.server,

@@ -45,6 +45,8 @@ pub(crate) struct Directory {
     pub(crate) requires: *const Str,
     pub(crate) require_count: usize,
     pub(crate) satisfy_any: c_int,
+    pub(crate) overrides: u32,
+    pub(crate) override_options: u32,
     pub(crate) psgi_app: Str,
     pub(crate) signature: Str,
     pub(crate) server: u32,
@@ -87,6 +89,7 @@ pub(crate) struct Setup {
     pub(crate) servers: *const Server,
     pub(crate) server_count: usize,
     pub(crate) max_requests: u32,
+    pub(crate) tree: Str,
 }
 
 #[repr(C)]

@@ -26,6 +26,7 @@ pub(crate) fn boot(setup: &Setup) -> Result<(), String> {
         servers: servers.as_ptr(),
         server_count: servers.len(),
         max_requests: setup.max_requests,
+        tree: Str::new(setup.tree.as_bytes()),
     }));
     // SAFETY: everything given lives for ever.
     answered(|error| unsafe { ffi::hp_perl_boot(given, error) })

@@ -6,7 +6,7 @@ use crate::command::{Command, Context, Inside};
 use crate::directives::jk;
 use crate::raw::RawServer;
 use crate::section::{Pattern, Section};
-use crate::{Canonical, Config, ConfigError, Node, Origin, ProcessConfig, Server, Tree};
+use crate::{Canonical, Config, ConfigError, Node, Origin, ProcessConfig, Server, TopLevel, Tree};
 use std::sync::Arc;
 
 impl RawServer {
@@ -104,10 +104,32 @@ impl Config {
         let mut servers = merged(raw, hosts, &mut builder);
         super::users::add(&mut servers, &process, &mut builder);
         let Builder { facts, files, mut errors, warnings, regex_options, aliases, .. } = builder;
-        let config = Self { servers, process, files, facts, warnings, regex_options, aliases };
+        let top_level =
+            if uses_mod_perl(&tree.nodes) { top_level(&tree.nodes, &servers) } else { Vec::new() };
+        let config = Self { servers, process, files, facts, warnings, regex_options, aliases, top_level };
         errors.extend(pairs::impossible(&config));
         (config, errors)
     }
+}
+
+fn uses_mod_perl(nodes: &[Node]) -> bool {
+    nodes.iter().any(|node| {
+        let is_perl = node.name.get(..4).is_some_and(|start| start.eq_ignore_ascii_case("perl"));
+        is_perl || node.children.as_deref().is_some_and(uses_mod_perl)
+    })
+}
+
+/// Each `<VirtualHost>` is a server, in the order of the files. A section that is not where its server begins belongs to
+/// none.
+fn top_level(nodes: &[Node], servers: &[Arc<Server>]) -> Vec<TopLevel> {
+    let mut next = 1;
+    let of = |node: &Node| {
+        let is_host = node.children.is_some() && node.name.eq_ignore_ascii_case("VirtualHost");
+        let server = servers.get(next).filter(|server| is_host && server.origin == node.origin);
+        next += usize::from(is_host);
+        TopLevel { node: node.clone(), server: server.map(|server| server.id) }
+    };
+    nodes.iter().map(of).collect()
 }
 
 fn merged(raw: RawServer, hosts: Vec<RawServer>, builder: &mut Builder) -> Vec<Arc<Server>> {

@@ -37,6 +37,10 @@ pub struct Directory {
     pub env: Vec<(String, String)>,
     /// [`work::Directory::allow_options`]
     pub allow_options: u32,
+    /// `AllowOverride`: Apache's `OR_` bits; `OR_UNSET` alone where it was never said.
+    pub overrides: u32,
+    /// The options that it permits: Apache's `OPT_` bits.
+    pub override_options: u32,
     /// [`work::Directory::location`]
     pub location: Option<String>,
     /// `AuthName`.
@@ -76,6 +80,8 @@ impl Directory {
         e.pairs(&self.env);
         e.texts(&self.requires);
         e.bool(self.satisfy_any);
+        e.u32(self.overrides);
+        e.u32(self.override_options);
         e.optional_text(self.psgi_app.as_deref());
         e.optional_text(self.layers.as_deref());
         let common = work::Directory {
@@ -111,6 +117,8 @@ impl Directory {
             env: d.pairs()?,
             requires: d.texts()?,
             satisfy_any: d.bool()?,
+            overrides: d.u32()?,
+            override_options: d.u32()?,
             psgi_app: owned(d.optional_text()?),
             layers: owned(d.optional_text()?),
             allow_options: common.allow_options,
@@ -140,6 +148,8 @@ mod tests {
             env: vec![("c".into(), String::new())],
             requires: vec!["valid-user".into()],
             satisfy_any: true,
+            overrides: 31,
+            override_options: 255,
             psgi_app: text("/a.psgi"),
             layers: text("({})"),
             location: text("/x"),

@@ -33,6 +33,9 @@ pub struct Setup {
     pub child_init: Vec<String>,
     /// Functions to call when a worker ends (`PerlChildExitHandler`).
     pub child_exit: Vec<String>,
+    /// The lines of the configuration that the pool's programs may see (`Apache2::Directive`): for each its depth, line, file,
+    /// name and arguments, every one with a NUL after it.
+    pub tree: String,
 }
 
 /// One thing to load.
@@ -70,7 +73,8 @@ impl PreloadKind {
 }
 
 impl Setup {
-    /// As it travels. Where things stand in the configuration is apart from what is loaded.
+    /// As it travels. Where things stand in the configuration, and its lines, are apart from what is loaded: a parent outlives
+    /// changes of them.
     #[must_use]
     pub fn into_wire(self) -> engine::Setup {
         let mut own = Vec::new();
@@ -90,7 +94,7 @@ impl Setup {
             max_requests: self.max_requests,
             cpu: self.cpu,
             own,
-            places: self.preload.into_iter().map(|preload| preload.origin).collect(),
+            places: self.preload.into_iter().map(|preload| preload.origin).chain([self.tree]).collect(),
         }
     }
 
@@ -115,6 +119,7 @@ impl Setup {
             one_shot: common.one_shot,
             max_requests: common.max_requests,
             cpu: common.cpu,
+            tree: places.next().unwrap_or_default(),
         };
         d.end().map(|()| setup)
     }
@@ -155,6 +160,7 @@ mod tests {
             servers: vec![ServerFacts::default()],
             vars: vec![vec![("c".into(), "d".into())]],
             child_exit: vec!["main::f".into()],
+            tree: origin.into(),
             ..Setup::default()
         };
         let (one, other) = (setup("f:1").into_wire(), setup("f:2").into_wire());

@@ -42,12 +42,25 @@ sub parse_http {
     return _seconds(@found);
 }
 
-# Those, and dates of mail with a zone.
+# Those, and dates of mail behind any word or none. Something has to follow the time; a zone counts but behind hours and minutes
+# alone (apr_date_parse_rfc).
+my $month_name = qr/([A-Z][a-z]{2})/;
+my @mail       = (
+    qr/(\d\d?|\ \d)\ $month_name\ (\d{4}|\d\d)\ (\d\d):(\d\d):(\d\d)\ /a,
+    qr/(\d\d?)\ $month_name\ (\d\d)\ (\d):(\d\d):(\d\d)\ /a,
+    qr/(\d\d)-$month_name-(\d{4}|\d\d)\ (\d\d):(\d\d):(\d\d)\ /a,
+    qr/(\d\d?)\ $month_name\ (\d\d)\ (\d\d):(\d\d)()\ /a,
+);
+
 sub parse_rfc {
     my $text = shift // '';
-    return parse_http($text) unless $text =~ /\A\s*(?:[A-Za-z]{3,9},?\s+)?(\d\d?)[ -]([A-Za-z]{3})[ -](\d{2,4})\s+(\d\d?):(\d\d)(?::(\d\d))?(?:\s+([+-])(\d\d)(\d\d))?/;
-    my $zone = defined $7 ? ($7 eq '-' ? 1 : -1) * ($8 * 60 + $9) * 60 : 0;
-    return _seconds($3, $2, $1, $4, $5, $6 // 0) + $zone;
+    for my $form (@mail) {
+        my ($day, $month, $year, $hour, $minute, $second, $rest) = $text =~ /\A\s*(?:[^\s\d]\S* )?$form(.+)/s or next;
+        my ($sign, $hours, $minutes) = length $second ? $rest =~ /\A\s*([+-])(\d\d)(\d\d)/a : ();
+        my $time = _seconds($year, $month, $day, $hour, $minute, $second || 0) or return 0;
+        return $time - (defined $sign ? "${sign}1" * ($hours * 60 + $minutes) * 60 : 0);
+    }
+    return parse_http($text);
 }
 
 1;

@@ -29,6 +29,7 @@ my %text = (
 sub strerror {
     my $number = $_[-1];
     return $text{$number} if $text{$number};
+    return 'Success' unless $number;
     return "Error string not specified yet" if $number >= 20000;
     local $! = $number;
     return "$!";

@@ -67,9 +67,6 @@ sub some_auth_required {
     return @lines ? 1 : 0;
 }
 
-sub allow_overrides     { return 0 }
-sub allow_override_opts { return 0 }
-
 # allow_methods($reset, @names): for the Allow field of an answer of 405 or 501. `allowed` is another list, which has no
 # say in it. The front makes the field from this note; names that are no methods of the server's are left out.
 sub allow_methods {

@@ -31,6 +31,9 @@ sub outgoing { return 1 }
 # The socket is the front's: an object for those who pass it on, whose calls say that they are not supported.
 sub client_socket { require APR::Socket; return bless \my $nothing, 'APR::Socket' }
 
+# An object to pass on: modules written in C keep theirs in it.
+sub conn_config { return bless \my $nothing, 'Apache2::ConfVector' }
+
 sub bucket_alloc { return bless {}, 'APR::BucketAlloc' }
 sub log_id   { return Hostler::Request::current()->log_id }
 

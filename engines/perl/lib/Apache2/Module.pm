@@ -176,7 +176,7 @@ sub _parms {
     my $command = $commands{$class}{ lc $name } or die "$name: the module $class, which adds it, is not loaded\n";
     require Apache2::ServerUtil;
     require Apache2::Directive;
-    my $directive = bless { directive => $name, args => $args, filename => $file, line_num => $line }, 'Apache2::Directive';
+    my $directive = bless { directive => $name, args => $args, filename => $file, line_num => $line, is_line => 1 }, 'Apache2::Directive';
     return bless {
         path     => $path,     server => scalar _server_of($number), info      => $command->{cmd_data},
         override => $override, cmd    => $command,                   directive => $directive, place => $place,

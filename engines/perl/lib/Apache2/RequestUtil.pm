@@ -102,12 +102,13 @@ sub add_config {
     my ($r, $lines, $overrides, $path, $options) = @_;
     Carp::croak('$r->add_config() has failed: not an array reference') unless ref $lines eq 'ARRAY';
     _check_options($options, @$lines) if defined $options && $options >= 0;
-    Hostler::Request::stash($r)->{location} = $path if defined $path;
     my $text = join "\n", @$lines;
     my $why  = Hostler::Request::configure($r, $text, defined $overrides && $overrides >= 0 ? $overrides : OR_HTACCESS);
     delete @{ Hostler::Request::stash($r) }{qw(auth_name auth_type)};
-    return unless defined $why;
-    Carp::croak("\$r->add_config() has failed: $why");
+    Carp::croak("\$r->add_config() has failed: $why") if defined $why;
+    # mod_perl has a place of its own for its directives, which is where the lines are said to stand.
+    Hostler::Request::stash($r)->{location} = $path // '/' if grep { /\A\s*Perl/i } @$lines;
+    return;
 }
 
 my %option_bit = (
@@ -117,8 +118,8 @@ my %option_bit = (
 
 sub _check_options {
     my ($allowed, @lines) = @_;
-    for my $word (map { /\A\s*Options\s+(.*)/is ? split ' ', $1 : () } @lines) {
-        my $bits = $option_bit{ lc $word =~ s/\A[-+]//r } // 0;    # what it does not know the front will not, either
+    for my $word (map { /\A\s*Options\s+(.*)/is ? map { s/\A[-+]//r } split ' ', $1 : () } @lines) {
+        my $bits = $option_bit{ lc $word } // 0;    # what it does not know the front will not, either
         Carp::croak("\$r->add_config() has failed: Option $word not allowed here") if $bits & ~$allowed;
     }
     return;

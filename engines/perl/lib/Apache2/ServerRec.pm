@@ -12,6 +12,8 @@ sub server_scheme { return $_[0]->port == 443 ? 'https' : 'http' }
 sub addrs           { return bless \my $nothing, 'Apache2::ServerAddr' }
 sub lookup_defaults { return bless { layers => undef, server => Hostler::Server::id($_[0]) }, 'Apache2::ConfVector' }
 
+sub module_config { return $_[0]->lookup_defaults }
+
 sub wild_names    { return [ grep { /[*?]/ } @{ $_[0]->names } ] }
 
 require Apache2::Process;

@@ -23,9 +23,9 @@ Apache2::RequestRec Apache2::Filter: add_input_filter add_output_filter
 Apache2::RequestRec Apache2::HookRun: !die !invoke_handler !run_access_checker !run_auth_checker !run_check_user_id !run_fixups !run_handler !run_header_parser !run_log_transaction !run_map_to_storage !run_post_read_request !run_translate_name !run_type_checker
 Apache2::RequestRec Apache2::SubProcess: spawn_proc_prog
 Apache2::SubRequest Apache2::SubRequest: run
-Apache2::Connection Apache2::Connection: aborted base_server client_addr client_ip get_remote_host id keepalive keepalives local_addr local_host local_ip log_id notes outgoing pool remote_addr remote_host remote_ip bucket_alloc client_socket !conn_config !input_filters !output_filters !sbh
+Apache2::Connection Apache2::Connection: aborted base_server client_addr client_ip get_remote_host id keepalive keepalives local_addr local_host local_ip log_id notes outgoing pool remote_addr remote_host remote_ip bucket_alloc client_socket conn_config !input_filters !output_filters !sbh
 Apache2::Connection Apache2::ConnectionUtil: pnotes pnotes_kill
-Apache2::ServerRec Apache2::ServerRec: error_fname is_virtual keep_alive keep_alive_max keep_alive_timeout limit_req_fields limit_req_fieldsize limit_req_line names next path port process server_admin server_hostname server_scheme timeout wild_names addrs !context lookup_defaults !module_config
+Apache2::ServerRec Apache2::ServerRec: error_fname is_virtual keep_alive keep_alive_max keep_alive_timeout limit_req_fields limit_req_fieldsize limit_req_line names next path port process server_admin server_hostname server_scheme timeout wild_names addrs !context lookup_defaults module_config
 Apache2::ServerRec Apache2::ServerUtil: add_config add_version_component dir_config error_log2stderr get_handlers is_perl_option_enabled loglevel method_register push_handlers server_root_relative set_handlers
 Apache2::ServerRec Apache2::Log: log log_error log_serror warn
 Apache2::ServerUtil Apache2::ServerUtil: exists_config_define get_server_banner get_server_built get_server_description get_server_version group_id restart_count server server_root server_root_relative server_shutdown_cleanup_register user_id
@@ -39,7 +39,7 @@ Apache2::Filter Apache2::Filter: c ctx fflush frec get_brigade next pass_brigade
 Apache2::FilterRec Apache2::FilterRec: name
 Apache2::Command Apache2::Command: args_how errmsg name next req_override
 Apache2::CmdParms Apache2::CmdParms: check_cmd_context cmd directive info method_is_limited override override_opts path pool server temp_pool !add_config context
-Apache2::Directive Apache2::Directive: args as_string conftree directive filename line_num lookup !as_hash !first_child !next !parent
+Apache2::Directive Apache2::Directive: args as_hash as_string conftree directive filename first_child line_num lookup next parent
 Apache2::Provider Apache2::Provider: !register_provider
 Apache2::Request Apache2::Request: new instance args args_status body body_status brigade_limit disable_uploads hook_data jar jar_status param param_status parse post_max read_limit temp_dir upload upload_hook
 Apache2::Upload Apache2::Upload: bb charset fh filename info io is_tainted link name size slurp tempname type value

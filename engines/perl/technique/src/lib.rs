@@ -4,6 +4,7 @@
 pub mod psgi;
 mod registries;
 mod setup;
+mod tree;
 
 use hostler_config::directives::perl;
 use hostler_config::directives::pool::Isolation;

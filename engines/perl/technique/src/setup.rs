@@ -1,6 +1,6 @@
 //! What a pool's parent process is told before it forks workers.
 
-use crate::{LOG, psgi, registries};
+use crate::{LOG, psgi, registries, tree};
 use hostler_config::directives::perl::{self, Preload, quoted};
 use hostler_config::{Config, Server, pools};
 use hostler_perl_frames::{self as frames, PreloadKind, Setup};
@@ -52,6 +52,7 @@ pub(crate) fn setup(config: &Config, servers: &[u32], generation: u8, one_shot: 
         cpu: members.first().and_then(|first| pools::limits(first).cpu),
         child_init: words(|perl| &perl.child_init),
         child_exit: words(|perl| &perl.child_exit),
+        tree: if generation == 1 { String::new() } else { tree::text(config, servers) },
     }
 }
 

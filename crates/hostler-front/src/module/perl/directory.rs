@@ -10,7 +10,7 @@ use hostler_config::directives::authz::Requirement;
 use hostler_config::directives::authz::{Condition, Groups, Rule, Words};
 use hostler_config::directives::core::{OptionBits, Options};
 use hostler_config::directives::perl::layers_text;
-use hostler_config::{DirConfig, Server};
+use hostler_config::{DirConfig, Overrides, Server};
 use hostler_expr::Captures;
 use hostler_perl_frames::{Directory, Phase, directory_flag};
 use hostler_perl_technique::psgi;
@@ -100,6 +100,11 @@ fn directory(request: &Request, programs: Programs) -> Directory {
         vars: perl.vars.iter().map(owned).collect(),
         env: perl.env.iter().map(|(name, value)| owned((name, value))).collect(),
         allow_options: options(dir.core.options),
+        overrides: dir.core.allow_override.map_or(OR_UNSET, |allow| overrides(allow.classes)),
+        override_options: match dir.core.allow_override {
+            Some(allow) if allow.options != OptionBits::EVERY => bits(|bit| allow.options.contains(bit)),
+            _ => EVERY_OPTION,
+        },
         // An application is mounted where it is named, whatever else is said of Perl further in.
         location: match psgi.app {
             Some(_) => psgi.location.as_deref().map(str::to_owned),
@@ -133,19 +138,39 @@ fn handlers(server: &Server, dir: &DirConfig, programs: Programs) -> Vec<(Phase,
     all.map(|(phase, names)| (phase, names.iter().map(ToString::to_string).collect())).collect()
 }
 
+/// `OR_UNSET`: `AllowOverride` was never said.
+const OR_UNSET: u32 = 32;
+/// All of Apache's `OPT_` bits: what `AllowOverride` permits without a list of options.
+const EVERY_OPTION: u32 = 255;
+
 /// Apache's `OPT_` bits.
 fn options(options: Options) -> u32 {
+    bits(|bit| options.contains(bit))
+}
+
+fn bits(has: impl Fn(OptionBits) -> bool) -> u32 {
     let bits = [
         (OptionBits::INDEXES, 1),
         (OptionBits::INCLUDES, 2),
         (OptionBits::FOLLOW_SYM_LINKS, 4),
         (OptionBits::EXEC_CGI, 8),
+        (OptionBits::INCLUDES_EXEC, 32),
         (OptionBits::SYM_LINKS_IF_OWNER_MATCH, 64),
         (OptionBits::MULTI_VIEWS, 128),
     ];
-    let without_exec = options.contains(OptionBits::INCLUDES) && !options.contains(OptionBits::INCLUDES_EXEC);
-    let first = if without_exec { 32 } else { 0 };
-    bits.into_iter().filter(|(bit, _)| options.contains(*bit)).fold(first, |all, (_, bit)| all | bit)
+    bits.into_iter().filter(|(bit, _)| has(*bit)).fold(0, |all, (_, bit)| all | bit)
+}
+
+/// Apache's `OR_` bits.
+fn overrides(classes: Overrides) -> u32 {
+    let bits = [
+        (Overrides::LIMIT, 1),
+        (Overrides::OPTIONS, 2),
+        (Overrides::FILE_INFO, 4),
+        (Overrides::AUTH_CONFIG, 8),
+        (Overrides::INDEXES, 16),
+    ];
+    bits.into_iter().filter(|(class, _)| classes.intersects(*class)).fold(0, |all, (_, bit)| all | bit)
 }
 
 /// The Require lines, as they would be written.
