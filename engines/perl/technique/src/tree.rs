@@ -20,7 +20,10 @@ pub(crate) fn text(config: &Config, servers: &[u32]) -> String {
         .filter_map(|id| config.servers.get(*id as usize)?.conf.core.document_root.as_deref())
         .collect();
     let mut out = String::new();
-    for top in config.top_level.iter().filter(|top| is_seen(top, servers, &roots)) {
+    let is_written = |top: &&TopLevel| {
+        config.files.get(top.node.origin.file as usize).is_some_and(|file| &**file != OF_READER)
+    };
+    for top in config.top_level.iter().filter(is_written).filter(|top| is_seen(top, servers, &roots)) {
         let is_own = servers.contains(&top.server.unwrap_or(0));
         Writer { out: &mut out, config, is_own }.put(&top.node, 0);
         if out.len() > LONGEST {
@@ -29,6 +32,9 @@ pub(crate) fn text(config: &Config, servers: &[u32]) -> String {
     }
     out
 }
+
+/// The file's name that the reader gives lines of its own, such as a default TypesConfig.
+const OF_READER: &str = "default";
 
 /// Whether programs of these servers may see it.
 fn is_seen(top: &TopLevel, servers: &[u32], roots: &[&str]) -> bool {
