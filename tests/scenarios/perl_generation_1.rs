@@ -133,7 +133,7 @@ fn syswrite_writes_as_print_does() {
 
 #[test]
 fn a_cookie_has_values() {
-    assert_eq!(says(&server(), "/m/cookie"), "n=a&b");
+    assert_eq!(says(&server(), "/m/cookie"), "n=a&b; path=/");
 }
 
 #[test]

@@ -180,7 +180,7 @@ sub word {
     my ($self, $parms, $value) = @_;
     die 'a wrong word' if $value eq 'wrong';
     $parms->add_config(['Require all denied']) if $value eq 'adds';
-    $parms->directive->parent if $value eq 'lacking';
+    $parms->server->context if $value eq 'lacking';
     $self->{word} = $value;
     Apache2::Module::get_config($self, $parms->server)->{word} = $value unless defined $parms->path;
     return;
