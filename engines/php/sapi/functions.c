@@ -42,6 +42,11 @@ static ZEND_FUNCTION(apache_request_headers)
     }
 }
 
+static bool has_head(void)
+{
+    return !hp_current || hp_current->has_head;
+}
+
 static ZEND_FUNCTION(apache_response_headers)
 {
     zend_llist *fields = &SG(sapi_headers).headers;
@@ -53,12 +58,16 @@ static ZEND_FUNCTION(apache_response_headers)
         const char *colon = memchr(field->header, ':', field->header_len), *value;
         const char *end = field->header + field->header_len;
         zval held;
+        size_t length = colon ? (size_t)(colon - field->header) : 0;
         if (!colon)
+            continue;
+        /* Under mod_php the type becomes a field when the head is sent. */
+        if (length == 12 && strncasecmp(field->header, "Content-Type", 12) == 0 && !has_head())
             continue;
         for (value = colon + 1; value < end && *value == ' '; value++)
             ;
         ZVAL_STRINGL(&held, value, (size_t)(end - value));
-        zend_hash_str_update(Z_ARRVAL_P(return_value), field->header, (size_t)(colon - field->header), &held);
+        zend_hash_str_update(Z_ARRVAL_P(return_value), field->header, length, &held);
     }
 }
 

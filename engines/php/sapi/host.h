@@ -39,7 +39,7 @@ typedef struct {
 typedef struct {
     const char *method;
     const char *query;
-    const char *uri; /* as the client has sent it, with its query */
+    const char *uri; /* its path, decoded, without the query: Apache's r->uri */
     const char *script; /* the script's path, absolute */
     const char *document_root;
     const char *host_name;
@@ -63,6 +63,9 @@ typedef struct {
     int status;
     const char *the_request, *method, *content_type, *handler, *unparsed_uri, *uri, *filename, *path_info, *args;
     int64_t mtime, request_time; /* seconds since the epoch */
+    /* The configuration of its directory, if it is a script that may be run in the place of the one that asks; else NULL. Stays
+     * until the host is asked again. */
+    const hp_settings *in_place;
 } hp_found;
 
 /* The cache of compiled scripts. Sizes in bytes. */

@@ -40,7 +40,7 @@ void hp_ini_chosen(void)
     scan_set = false;
 }
 
-static void complain_once(const char *name)
+static void complain_once(const char *name, bool late)
 {
     static HashTable said;
     static bool has_said;
@@ -51,7 +51,10 @@ static void complain_once(const char *name)
     if (zend_hash_str_exists(&said, name, strlen(name)))
         return;
     zend_hash_str_add_empty_element(&said, name, strlen(name));
-    hp_log(4, "php_value or php_admin_value: PHP has no setting \"%s\", or it can't be set here", name);
+    if (late)
+        hp_log(4, "php_value or php_admin_value: \"%s\" has no effect: PHP reads it when it starts, from php.ini (PHPINIDir)", name);
+    else
+        hp_log(4, "php_value or php_admin_value: PHP has no setting \"%s\", or it can't be set here", name);
 }
 
 /* What can be set when everything is loaded already would seem to work, and would not. */
@@ -99,8 +102,10 @@ static void apply(const hp_pair *setting, int kind)
     /* Some settings only get stricter in an access file: open_basedir. */
     int stage = kind & HP_ACCESS_FILE ? PHP_INI_STAGE_HTACCESS : PHP_INI_STAGE_ACTIVATE;
     zend_string *name = zend_string_init(setting->name, setting->name_length, 0);
-    if (is_too_late(setting->name) || alter(name, setting, modify, stage) == FAILURE)
-        complain_once(setting->name);
+    if (is_too_late(setting->name))
+        complain_once(setting->name, true);
+    else if (alter(name, setting, modify, stage) == FAILURE)
+        complain_once(setting->name, false);
     zend_string_release(name);
 }
 

@@ -17,6 +17,8 @@ typedef struct {
     const hp_request *request;
     HashTable *set; /* apache_setenv(); NULL: nothing was set */
     HashTable *notes; /* apache_note() */
+    HashTable *included; /* variables of the script that virtual() runs; NULL: it runs none */
+    int depth; /* scripts that virtual() runs, within each other */
     bool has_begun; /* PHP's part of it */
     bool has_written; /* something of a body */
     bool has_finished; /* fastcgi_finish_request(): what is written from now on goes nowhere */

@@ -15,20 +15,13 @@ static void put_string(zval *server, zend_string *name, zval *value)
         put(server, ZSTR_VAL(name), Z_STRVAL_P(value), Z_STRLEN_P(value));
 }
 
-void hp_variables_register(zval *server)
+static void put_table(zval *server, HashTable *set)
 {
-    hp_pairs all;
     zend_string *name;
     zval *value;
-    size_t i;
-    if (!hp_current)
+    if (!set)
         return;
-    all = hp_calls->variables(hp_current->trip);
-    for (i = 0; i < all.count; i++)
-        put(server, all.list[i].name, all.list[i].value, all.list[i].value_length);
-    if (!hp_current->set)
-        return;
-    ZEND_HASH_FOREACH_STR_KEY_VAL(hp_current->set, name, value)
+    ZEND_HASH_FOREACH_STR_KEY_VAL(set, name, value)
     {
         if (name)
             put_string(server, name, value);
@@ -36,12 +29,25 @@ void hp_variables_register(zval *server)
     ZEND_HASH_FOREACH_END();
 }
 
+void hp_variables_register(zval *server)
+{
+    hp_pairs all;
+    size_t i;
+    if (!hp_current)
+        return;
+    all = hp_calls->variables(hp_current->trip);
+    for (i = 0; i < all.count; i++)
+        put(server, all.list[i].name, all.list[i].value, all.list[i].value_length);
+    put_table(server, hp_current->included);
+    put_table(server, hp_current->set);
+}
+
 /* As in Apache's tables, case makes no difference. */
-static char *set_variable(const char *name, size_t length)
+static char *set_variable(HashTable *set, const char *name, size_t length)
 {
     zend_string *known;
     zval *value;
-    ZEND_HASH_FOREACH_STR_KEY_VAL(hp_current->set, known, value)
+    ZEND_HASH_FOREACH_STR_KEY_VAL(set, known, value)
     {
         if (known && ZSTR_LEN(known) == length && strncasecmp(ZSTR_VAL(known), name, length) == 0)
             return Z_STRVAL_P(value);
@@ -54,7 +60,9 @@ char *hp_variable(const char *name, size_t length)
 {
     hp_pairs all;
     size_t i;
-    char *set = hp_current->set ? set_variable(name, length) : NULL;
+    char *set = hp_current->set ? set_variable(hp_current->set, name, length) : NULL;
+    if (!set && hp_current->included)
+        set = set_variable(hp_current->included, name, length);
     if (set)
         return set;
     all = hp_calls->variables(hp_current->trip);

@@ -75,6 +75,7 @@ pub(crate) struct Found {
     pub(crate) args: *const c_char,
     pub(crate) mtime: i64,
     pub(crate) request_time: i64,
+    pub(crate) in_place: *const Settings,
 }
 
 /// `hp_cache`

@@ -2,7 +2,7 @@
 
 use hostler_engine::NoMessage;
 use hostler_php_frames::{Cache, FromPhp, ToPhp};
-use hostler_wire::work::{FromWorker, Outcome, ReplyHead, RequestHead, Severity};
+use hostler_wire::work::{self, FromWorker, Outcome, ReplyHead, RequestHead, Severity};
 use libc::{c_char, c_int, c_void, size_t, ssize_t};
 use std::ffi::CStr;
 
@@ -24,6 +24,8 @@ pub(crate) struct Exchange<'a> {
     pub(crate) fields: &'a mut Arena,
     /// What the server has answered last to a question.
     pub(crate) answered: &'a mut Arena,
+    /// The configuration of the script that the answer is about.
+    pub(crate) included: Option<Box<Directory>>,
     /// The request's body did not come whole.
     pub(crate) broke_off: bool,
 }
@@ -299,6 +301,11 @@ fn ask<'a>(trip: &'a mut Trip, question: &FromPhp<'_>) -> Option<ToPhp<'a>> {
     ToPhp::decode(trip.own()).ok()
 }
 
+/// The configuration of a script that is run in the place of another.
+fn defined(directory: &[u8]) -> Option<Box<Directory>> {
+    Directory::define(&work::Directory::decode(directory).ok()?).map(Box::new)
+}
+
 unsafe extern "C" fn look_up(
     trip: *mut c_void,
     target: *const c_char,
@@ -309,6 +316,7 @@ unsafe extern "C" fn look_up(
     let (exchange, target, into) = unsafe { (spoken_for(trip), bytes(target, length), &mut *into) };
     let Some(exchange) = exchange else { return false };
     let Some(ToPhp::SubRequest(found)) = ask(exchange.trip, &FromPhp::LookUp(target)) else { return false };
+    exchange.included = found.in_place.and_then(defined);
     let texts = &mut *exchange.answered;
     texts.clear();
     let mut put = |text: Option<&[u8]>| text.filter(|text| !text.is_empty()).map(|text| texts.push(text));
@@ -331,6 +339,10 @@ unsafe extern "C" fn look_up(
         args: at(args),
         mtime: found.mtime.cast_signed(),
         request_time: found.request_time.cast_signed(),
+        in_place: exchange
+            .included
+            .as_ref()
+            .map_or(std::ptr::null(), |directory| &raw const directory.settings),
     };
     true
 }

@@ -18,8 +18,10 @@ pub(crate) fn convert(
     texts.clear();
     let mut optional = |text: Option<&[u8]>| text.map(|text| texts.push(text));
     let method = optional(Some(head.method));
-    let query = optional(Some(head.args.unwrap_or_default()));
-    let uri = optional(Some(head.unparsed_uri));
+    let query = optional(head.args);
+    // PHP takes it for a path (phar), so it has neither the query nor escapes, as under mod_php. An application in a phar sends the
+    // source of a script whose name is followed by a question mark that was escaped; so it ends there.
+    let uri = optional(head.uri.split(|byte| *byte == b'?').next());
     let script = optional(Some(head.filename));
     let document_root = optional(Some(document_root.as_bytes()));
     let host_name = optional(head.hostname);

@@ -127,6 +127,7 @@ impl Worker {
             variables: &mut self.variables,
             fields: &mut self.fields,
             answered: &mut self.answered,
+            included: None,
             document_root,
             broke_off: false,
         };

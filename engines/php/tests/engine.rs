@@ -2,8 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
-use hostler_gateway::backend::OnAbandon;
 use hostler_gateway::backend::ring::{Pool, Work, before_park};
+use hostler_gateway::backend::{OnAbandon, TimeLimit};
 use hostler_gateway::pool::Settings;
 use hostler_gateway::supervisor::Process;
 use hostler_gateway::supervisor::fork::{Host, NewParent};
@@ -149,8 +149,8 @@ impl Site {
             ..head
         };
         ToWorker::Request(Box::new(head)).encode(&mut request);
-        let timeout = Duration::from_secs(20);
-        let on_abandon = OnAbandon::RunToEnd(timeout);
+        let timeout = TimeLimit { after: Duration::from_secs(20), set_by: "the test" };
+        let on_abandon = OnAbandon::RunToEnd(timeout.after);
         Work { thread: 0, directory: (7, define.into()), request, timeout, on_abandon }
     }
 

@@ -8,12 +8,12 @@ fn other_urls_are_looked_up_and_become_parts_of_the_answer() {
     needs_php!();
     let look = "<?php foreach (['/in/b.txt?q', 'in/b.txt', '/closed/b.txt', '/missing'] as $u) {\
                 $f = @apache_lookup_uri($u); echo $f ? \"$f->uri \" . ($f->args ?? '') . ' ' . ($f->content_type ?? '') : 'no', \"\\n\"; }";
-    let include = "<?php header('X-A: b'); echo 'one '; virtual('/in/b.txt'); echo ' two '; virtual('part.php?x=3'); \
-                   echo ' ', var_export(@virtual('/closed/b.txt'), true), var_export(@virtual('/missing'), true); virtual('/page.shtml');";
+    let include = "<?php header('X-A: b'); echo 'one '; virtual('/in/b.txt'); echo ' two '; $mine = 'mine'; virtual('part.php?y=3'); \
+                   echo $its, ' ', var_export(@virtual('/closed/b.txt'), true), var_export(@virtual('/missing'), true); virtual('/page.shtml');";
     let server = site(&[
         ("look.php", look),
         ("all.php", include),
-        ("part.php", "<?php echo 'part', $_GET['x'], getmypid() > 0;"),
+        ("part.php", "<?php echo 'part', $_GET['x'], $_SERVER['QUERY_STRING'], $mine; $its = 'its';"),
         ("page.shtml", "[<!--#echo var=\"DOCUMENT_NAME\" -->]"),
         ("in/b.txt", "text"),
         ("closed/b.txt", "secret"),
@@ -26,9 +26,9 @@ fn other_urls_are_looked_up_and_become_parts_of_the_answer() {
             server.get("/look.php").text(),
             "/in/b.txt q text/plain\n/in/b.txt  text/plain\nno\n/missing  \n"
         );
-        let answer = server.get("/all.php");
+        let answer = server.get("/all.php?x=1");
         assert_eq!(answer.field("X-A"), Some("b"));
-        assert!(answer.text().starts_with("one text two part31 falsefalse["), "{}", answer.text());
+        assert!(answer.text().starts_with("one text two part1y=3mineits falsefalse["), "{}", answer.text());
     }
 }
 
@@ -36,14 +36,33 @@ fn other_urls_are_looked_up_and_become_parts_of_the_answer() {
 fn a_part_that_needs_the_only_worker_is_refused_with_the_reason() {
     needs_php!();
     let server = site(&[
-        ("a.php", "<?php echo 'a'; var_dump(@virtual('/b.php')); @virtual('/c.txt');"),
+        ("a.php", "<?php echo 'a'; var_dump(@virtual('/b.php')); var_dump(@virtual('/b.phps')); @virtual('/c.txt');"),
         ("b.php", "<?php echo 'b';"),
+        ("b.phps", "<?php echo 'b';"),
         ("c.txt", "c"),
     ])
     .config("MaxRequestWorkers 1")
     .start();
-    assert_eq!(server.get("/a.php").text(), "abool(false)\nc");
+    // A script is run in the place of the one that includes it; the source of one is another request.
+    assert_eq!(server.get("/a.php").text(), "abbool(true)\nbool(false)\nc");
     drop(server.await_error("MaxRequestWorkers is 1"));
+}
+
+#[test]
+fn a_script_that_is_included_has_the_settings_of_its_directory_and_ends_alone() {
+    needs_php!();
+    let server = site(&[
+        ("a.php", "<?php virtual('/in/b.php'); echo ' ', ini_get('precision'); virtual('/in/exits.php'); virtual('/self.php'); echo ' end';"),
+        ("in/b.php", "<?php echo ini_get('precision');"),
+        ("in/exits.php", "<?php exit(' exit');"),
+        ("in/.htaccess", "php_value precision 9\n"),
+        ("self.php", "<?php $GLOBALS['n'] = ($GLOBALS['n'] ?? 0) + 1; @virtual('/self.php') || print(' ' . $GLOBALS['n']);"),
+    ])
+    .config("MaxRequestWorkers 1")
+    .start();
+    for _ in 0..2 {
+        assert_eq!(server.get("/a.php").text(), "9 9 exit 10 end");
+    }
 }
 
 #[test]

@@ -265,7 +265,10 @@ fn set(command: &mut Command<'_>, args: &Args, admin: bool, read: fn(&str) -> &s
     let name = args.first();
     // A folder that works under Apache goes on working: there the worker says so.
     if let Some(why) = too_late(name).filter(|_| !command.is_htaccess()) {
-        return Err(format!("{name} {why}"));
+        // As under Apache it has no effect; here the operator hears of it.
+        let directive = command.directive.name;
+        command.warn(format!("{directive} {name} has no effect: it {why}"));
+        return Ok(());
     }
     let value = read(args.word(1).unwrap_or_default()).into();
     let access_file = command.is_htaccess();
@@ -281,7 +284,7 @@ fn flag(text: &str) -> &str {
     if text.eq_ignore_ascii_case("on") || text == "1" { "1" } else { "0" }
 }
 
-/// What counts only when PHP starts: here it would do nothing, without a word.
+/// Settings that count only when PHP starts, which has no effect here.
 fn too_late(name: &str) -> Option<&'static str> {
     const NAMES: [&str; 3] = ["extension", "zend_extension", "extension_dir"];
     const OF_OPCACHE: [&str; 4] = ["preload", "preload_user", "memory_consumption", "max_accelerated_files"];

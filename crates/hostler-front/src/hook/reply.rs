@@ -203,7 +203,7 @@ fn assemble(mut request: Box<Request>, body: Body, raw: bool) -> Reply {
         || request.notes.contains("nokeepalive")
         || request.env.contains("nokeepalive");
     Reply {
-        status: request.reply.status,
+        status: if request.reply.marks.have(Marks::WITHOUT_LINE) { 500 } else { request.reply.status },
         reason: request.reply.reason.take(),
         headers,
         body,
@@ -268,7 +268,9 @@ impl Reply {
         }
         plan().before_log(&mut self.request);
         let outcome = access_log::Outcome { sent, received, aborted: result.is_err(), kept };
-        access_log::write(thread, &self.request, self.status, &outcome);
+        let is_own = self.request.reply.marks.have(Marks::WITHOUT_LINE);
+        let status = if is_own { self.request.reply.status } else { self.status };
+        access_log::write(thread, &self.request, status, &outcome);
         self.request.reply.reason = self.reason;
         let bytes = if self.head_only { sent.length.unwrap_or(0) } else { sent.body };
         plan().cleanup(*self.request, AnswerFate { bytes, length: sent.length });

@@ -7,6 +7,7 @@
 
 mod said;
 
+use crate::hook::handler::name_of;
 use crate::hook::registry::{Handler, Module};
 use crate::io::body::Body;
 use crate::log::{self, Severity};
@@ -114,6 +115,17 @@ async fn handle(request: &mut Request, handler: &'static [u8]) -> Result<Body, H
 /// under another.
 fn group(request: &Request) -> Option<Arc<str>> {
     hostler_php_technique::group(&request.server, &request.resource.dir)
+}
+
+/// Whether a worker that runs one script can run the other one as a part of it (`virtual`).
+fn runs_in_place_of(request: &Request, other: &Request) -> bool {
+    let name = name_of(request);
+    [handler::RUN, handler::SCRIPT].iter().any(|own| own.as_bytes() == &*name)
+        && request.resource.dir.php.runs()
+        && matches!(request.resource.found, FileEntry::File(..))
+        && Arc::ptr_eq(&request.server, &other.server)
+        && group(request) == group(other)
+        && PHP.isolation(&request.resource.dir) == PHP.isolation(&other.resource.dir)
 }
 
 /// Configurations remembered per thread, and the bytes of their messages.

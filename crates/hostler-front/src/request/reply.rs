@@ -23,6 +23,8 @@ impl Marks {
     pub(crate) const EXPANDED: Self = Self(16);
     /// Its file is a page, of a sub-request: whoever includes it expands it in place.
     pub(crate) const NESTED: Self = Self(32);
+    /// Quirk(apache): its status has no status line, so the client gets that of 500, and the log the status.
+    pub(crate) const WITHOUT_LINE: Self = Self(64);
 
     pub(crate) const fn have(self, mark: Self) -> bool {
         self.0 & mark.0 != 0

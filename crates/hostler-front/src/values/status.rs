@@ -66,6 +66,13 @@ pub(crate) fn reason(code: u16) -> &'static str {
         508 => "Loop Detected",
         510 => "Not Extended",
         511 => "Network Authentication Required",
-        _ => "Unknown Reason",
+        _ => UNKNOWN,
     }
+}
+
+const UNKNOWN: &str = "Unknown Reason";
+
+/// Whether Apache has a status line for it (`ap_get_status_line`).
+pub(crate) fn has_line(code: u16) -> bool {
+    code != 418 && reason(code) != UNKNOWN
 }

@@ -134,6 +134,8 @@ pub struct SubRequest<'a> {
     pub mtime: u64,
     /// When the request came.
     pub request_time: u64,
+    /// An encoded [`hostler_wire::work::Directory`], if it is a script that the worker which asks may run in the place of its own.
+    pub in_place: Option<&'a [u8]>,
 }
 
 /// Answers.
@@ -169,6 +171,7 @@ impl<'a> ToPhp<'a> {
                 e.optional(found.args);
                 e.u64(found.mtime);
                 e.u64(found.request_time);
+                e.optional(found.in_place);
             }
             Self::Included(status) => {
                 e.u8(Self::INCLUDED);
@@ -198,6 +201,7 @@ impl<'a> ToPhp<'a> {
                 args: d.optional()?,
                 mtime: d.u64()?,
                 request_time: d.u64()?,
+                in_place: d.optional()?,
             }),
             Self::INCLUDED => Self::Included(d.u16()?),
             _ => return Err(Malformed),
@@ -226,8 +230,13 @@ mod tests {
 
     #[test]
     fn answers_come_back() {
-        let found =
-            SubRequest { status: 200, uri: b"/a", args: Some(b"q"), mtime: 7, ..SubRequest::default() };
+        let found = SubRequest {
+            status: 200,
+            uri: b"/a",
+            args: Some(b"q"),
+            in_place: Some(b"d"),
+            ..SubRequest::default()
+        };
         for answer in [ToPhp::SubRequest(found), ToPhp::Included(404)] {
             let bytes = answer.to_bytes();
             assert_eq!(ToPhp::decode(&bytes), Ok(answer));

@@ -110,6 +110,8 @@ fn look_up(request: &Request, target: &[u8]) -> PendingAnswer {
         let (sub, phases) = find(&parent, &target).await;
         let status = if phases.is_ok() { sub.reply.status } else { status_of(&phases) };
         let info = sub.resource.found.info();
+        let in_place =
+            (phases.is_ok() && super::runs_in_place_of(&sub, &parent)).then(|| super::directory(&sub));
         let found = SubRequest {
             status,
             the_request: &sub.client.line,
@@ -123,6 +125,7 @@ fn look_up(request: &Request, target: &[u8]) -> PendingAnswer {
             args: sub.target.args.as_deref(),
             mtime: info.map_or(0, |info| u64::try_from(info.mtime).unwrap_or(0)),
             request_time: sub.client.received.duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs()),
+            in_place: in_place.as_deref(),
         };
         told(&ToPhp::SubRequest(found))
     })
