@@ -1,6 +1,7 @@
 //! Writing an answer: head, then body with its length or in chunks, pieces of files sent by the kernel.
 
 use super::wire::Wire;
+use crate::hook::alone;
 use crate::io::body::{Body, BodyStream, FILE_PIECE, Segment};
 use crate::io::open_file::OpenFile;
 use crate::io::sent::{Delivery, SendError};
@@ -12,6 +13,7 @@ use hostler_http1::response::{Connection, connection, field};
 use std::future::poll_fn;
 use std::pin::pin;
 use std::rc::Rc;
+use std::task::Poll;
 use std::time::{Duration, Instant};
 
 /// How long an answer that is made as it is sent, to a client that reads as fast, goes on before others have their turn.
@@ -33,6 +35,8 @@ pub(crate) struct Outgoing<'a> {
     pub(crate) raw: bool,
     /// The client takes fields behind a body (`TE: trailers`).
     pub(crate) trailers: bool,
+    /// A body that is made while it is sent is made to its end if the client leaves.
+    pub(crate) runs_on: bool,
 }
 
 /// Whether this status never has a body (RFC 9110 §6.4.1).
@@ -60,7 +64,14 @@ pub(crate) async fn send(
     sent.total += head.len() as u64;
     sent.length = length.filter(|_| !bodiless(answer.status));
     if no_body {
-        return wire.write(&[&head]).await;
+        let result = wire.write(&[&head]).await;
+        if let Body::Stream(stream) = answer.body
+            && answer.runs_on
+        {
+            // The head may have been flushed long before the program's end.
+            Box::pin(alone::finish(stream)).await;
+        }
+        return result;
     }
     match answer.body {
         Body::Empty | Body::Tunnel(_) => wire.write(&[&head]).await,
@@ -72,7 +83,13 @@ pub(crate) async fn send(
         Body::Segments(segments) => send_segments(wire, head, segments, sent).await,
         Body::Stream(stream) => {
             let declared = declared(answer.headers);
-            send_stream(wire, (head, stream), (chunked, answer.trailers), declared, sent).await
+            let mut stream = stream;
+            let (runs_on, how) = (answer.runs_on && !stream.ends_with_client(), (chunked, answer.trailers));
+            let result = send_stream(wire, (head, &mut *stream), how, declared, sent).await;
+            if runs_on && matches!(result, Err(SendError::Gone)) {
+                Box::pin(alone::finish(stream)).await;
+            }
+            result
         }
     }
 }
@@ -173,13 +190,14 @@ fn last_chunk(out: &mut Vec<u8>, trailers: Option<&Table>) {
 
 async fn send_stream(
     wire: &Rc<Wire>,
-    (head, mut stream): (Vec<u8>, Box<dyn BodyStream>),
+    (head, stream): (Vec<u8>, &mut dyn BodyStream),
     (chunked, trailers): (bool, bool),
     declared: Option<u64>,
     sent: &mut Delivery,
 ) -> Result<(), SendError> {
     let mut text = head;
     let mut left = declared;
+    let mut is_headless = true;
     wire.watch.is_strict.set(stream.ends_with_client());
     let mut since = Instant::now();
     loop {
@@ -187,8 +205,19 @@ async fn send_stream(
             tokio::task::yield_now().await;
             since = Instant::now();
         }
-        let next = wire.while_there(pin!(poll_fn(|cx| stream.poll_chunk(cx)))).await;
-        let chunk: Option<Bytes> = match next.ok_or(SendError::Gone)?.transpose() {
+        let polled = pin!(poll_fn(|cx| match stream.poll_chunk(cx) {
+            Poll::Pending if is_headless && !stream.rests() => Poll::Ready(None),
+            polled => polled.map(Some),
+        }));
+        let Some(next) = wire.while_there(polled).await.ok_or(SendError::Gone)? else {
+            // The body comes slowly: the client may have the head before.
+            wire.write(&[&text]).await?;
+            text.clear();
+            is_headless = false;
+            continue;
+        };
+        is_headless = false;
+        let chunk: Option<Bytes> = match next.transpose() {
             Ok(chunk) => chunk,
             Err(error) => {
                 // What has come so far is sent; the missing end makes the break visible.

@@ -34,6 +34,7 @@ pub(super) async fn run(thread: &Rc<Thread>, wire: &Rc<Wire>, upgraded: Box<Upgr
         connection: Connection::Close,
         raw: reply.raw,
         trailers: false,
+        runs_on: false,
     };
     let mut sent = Delivery::default();
     let result = send::send(wire, outgoing, &mut sent).await;

@@ -90,6 +90,11 @@ pub(crate) trait BodyStream {
         false
     }
 
+    /// Whether it has given nothing only because it is the turn of others. If not, the answer's head is sent before more is waited for.
+    fn rests(&self) -> bool {
+        false
+    }
+
     /// After its end: fields that come behind it (RFC 9110 §6.5), for a client that takes them.
     fn trailers(&mut self) -> Option<Table> {
         None

@@ -188,18 +188,22 @@ fn answered(request: &mut Request, body: Body) -> Body {
 }
 
 async fn converse(request: &mut Request, mut conversation: Conversation) -> Result<Body, Error> {
-    let mut gathered = AnswerPieces::default();
+    let (mut gathered, mut has_head) = (AnswerPieces::default(), false);
     loop {
-        let event = if gathered.length() == 0 {
+        let event = if !has_head {
             conversation.next().await
         } else {
+            // The head goes without waiting for a body that comes slowly.
             match tokio::time::timeout(PATIENCE, conversation.next()).await {
                 Ok(event) => event,
                 Err(_) => return Ok(stream(request, conversation, gathered)),
             }
         };
         match event {
-            Ok(Event::Head(head)) => apply(request, head),
+            Ok(Event::Head(head)) => {
+                apply(request, head);
+                has_head = true;
+            }
             Ok(Event::Output(piece)) => gathered.push(piece),
             Ok(Event::Log(_)) => {}
             Ok(Event::End { .. }) => return Ok(gathered.into_body()),

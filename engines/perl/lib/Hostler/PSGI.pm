@@ -162,8 +162,11 @@ sub start {
     }
     elsif (ref $body) {
         local $/ = \PIECE;
+        my $comes_slowly = !is_file($body);
+        _publish() if $comes_slowly;
         while (defined(my $piece = $body->getline)) {
             _body($piece) if length $piece;
+            _publish()    if $comes_slowly;
         }
         $body->close;
     }
@@ -171,6 +174,13 @@ sub start {
         die "the body of a PSGI answer must be an array reference or a handle\n";
     }
     return;
+}
+
+# Whether a handle is a file's, whose pieces are all there.
+sub is_file {
+    my $handle = shift;
+    my $number = eval { fileno $handle };
+    return defined $number && $number >= 0 && -f $handle;
 }
 
 # What the application wants done once the client has its answer.

@@ -132,6 +132,10 @@ fn give_way(cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, BodyError>>> {
 }
 
 impl BodyStream for CompressStream {
+    fn rests(&self) -> bool {
+        !self.rest.is_empty() || self.source.rests()
+    }
+
     fn poll_chunk(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, BodyError>>> {
         if !self.rest.is_empty() {
             if self.sideline.as_mut().is_some_and(|sideline| sideline.poll_turn(cx).is_pending()) {

@@ -28,6 +28,10 @@ pub(super) struct Output {
 }
 
 impl BodyStream for Output {
+    fn rests(&self) -> bool {
+        self.conversation.as_ref().is_some_and(Conversation::rests)
+    }
+
     fn poll_chunk(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Bytes, BodyError>>> {
         if let Some(piece) = self.gathered.pop() {
             return Poll::Ready(Some(Ok(piece)));
