@@ -230,7 +230,7 @@ fn other_urls_can_be_looked_up_and_run() {
 
 #[test]
 fn failures_tell_their_cause_and_hurt_nobody_else() {
-    let server = site("Timeout 2").start();
+    let server = site("HostlerWorkerTimeout 2").start();
     for (target, status, cause) in [
         ("/t/dies", 500, "deliberately"),
         ("/t/killed", 502, "killed by signal 9"),

@@ -43,6 +43,26 @@ impl OnAbandon {
     }
 }
 
+/// How long a worker may neither read nor write while it is at a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TimeLimit {
+    /// Then it is killed.
+    pub after: Duration,
+    /// The directive or option that says so.
+    pub set_by: &'static str,
+}
+
+impl TimeLimit {
+    /// No limit.
+    pub const NONE: Self = Self { after: Duration::MAX, set_by: "" };
+}
+
+impl std::fmt::Display for TimeLimit {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} of {} s exceeded", self.set_by, self.after.as_secs_f32())
+    }
+}
+
 /// A request, as a pool sees it; what of it is said to a worker is its backend's.
 pub trait Request: Debug + Send {
     /// The submitting thread of the front: its number, below that given to the pool.

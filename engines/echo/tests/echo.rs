@@ -2,8 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
-use hostler_gateway::backend::OnAbandon;
 use hostler_gateway::backend::ring::{Pool, Work, before_park};
+use hostler_gateway::backend::{OnAbandon, TimeLimit};
 use hostler_gateway::pool::Settings;
 use hostler_gateway::supervisor::Process;
 use hostler_gateway::supervisor::fork::{Host, NewParent};
@@ -86,8 +86,8 @@ fn work(head: RequestHead<'_>) -> Work {
     Directory { own: b"Hello. ", ..Directory::default() }.encode(&mut Encoder(&mut directory));
     ToWorker::Define { id: 7, directory: &directory }.encode(&mut define);
     ToWorker::Request(Box::new(RequestHead { directory: 7, method: b"GET", ..head })).encode(&mut request);
-    let timeout = Duration::from_secs(10);
-    let on_abandon = OnAbandon::TakeBackOrKill(timeout);
+    let timeout = TimeLimit { after: Duration::from_secs(10), set_by: "the test" };
+    let on_abandon = OnAbandon::TakeBackOrKill(timeout.after);
     Work { thread: 0, directory: (7, define.into()), request, timeout, on_abandon }
 }
 

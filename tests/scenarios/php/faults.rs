@@ -111,10 +111,10 @@ fn sleep_is_no_processor_time() {
 }
 
 #[test]
-fn timeout_ends_a_script_that_has_no_limit() {
+fn the_workers_timeout_ends_a_script_that_has_no_limit() {
     needs_php!();
     let server = site(&[("a.php", "<?php set_time_limit(0); for (;;);"), ("b.php", "<?php echo 'good';")])
-        .config("Timeout 1")
+        .config("HostlerWorkerTimeout 1")
         .start();
     assert_eq!(server.get("/a.php").status, 504);
     drop(server.await_error("neither read nor wrote anything for too long"));

@@ -135,6 +135,7 @@ static HOSTLER_DIRECTIVES: &[Directive] = &[
     bounds::PROGRAMS,
     bounds::CONNECTIONS,
     bounds::REQUESTS,
+    bounds::WORKER_TIMEOUT,
     bounds::CONNECTIONS_PER_ADDRESS,
     bounds::REQUESTS_PER_ADDRESS,
 ];

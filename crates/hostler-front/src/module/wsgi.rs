@@ -21,7 +21,7 @@ use crate::log::{self, Severity};
 use crate::module::alias;
 use crate::request::flow::{Flow, Halt, Outcome};
 use crate::request::slots::{Relation, State};
-use crate::request::{FileEntry, Request, variables};
+use crate::request::{FileEntry, Request, settings, variables};
 use crate::site::files::AccessFiles;
 use crate::technique::pools::Engines;
 use crate::technique::reply::FieldMerge;
@@ -30,7 +30,7 @@ use bytes::Bytes;
 use hostler_cgi::script_name;
 use hostler_config::directives::core::OptionBits;
 use hostler_config::directives::pool::Isolation;
-use hostler_gateway::backend::OnAbandon;
+use hostler_gateway::backend::{OnAbandon, TimeLimit};
 use hostler_python_frames::handler;
 use hostler_python_technique::groups::{self, Facts, Group};
 use hostler_python_technique::{DIR, ENGINE, HandlerScript, LOG, SERVER, WSGI, Where};
@@ -143,7 +143,7 @@ async fn handle(request: &mut Request) -> Result<Body, Halt> {
         one_shot,
         group: Some(name),
         timeout,
-        on_abandon: OnAbandon::TakeBackOrKill(timeout.unwrap_or(LONGEST_ALONE)),
+        on_abandon: OnAbandon::TakeBackOrKill(settings::timeout(&request.server)),
         merge: FieldMerge::Add,
         directory: told::known(request, led(request), callable.as_deref()),
         translated,
@@ -151,9 +151,6 @@ async fn handle(request: &mut Request) -> Result<Body, Halt> {
     };
     respond(request, ask).await
 }
-
-/// How long an application may go on whose client has gone. It finds that out with what it sends next.
-const LONGEST_ALONE: Duration = Duration::from_secs(300);
 
 /// Whether the application's script is another one than the group's workers have loaded.
 async fn is_newer(request: &mut Request, group: &Arc<str>) -> bool {
@@ -233,15 +230,22 @@ fn facts_of<T>(request: &Request, name: impl FnOnce(Facts<'_>) -> T) -> T {
     name(Facts { server: &server, host: &host, script, variable: &variable })
 }
 
-/// How long requests of a group may take; `None`: `Timeout`.
-fn timeout(request: &Request, group: &Group) -> Result<Option<Duration>, Halt> {
+/// How long requests of a group may take; `None`: without a process group only `HostlerWorkerTimeout` limits them. With one it
+/// is the shorter one of how long mod_wsgi waits for a process and of how long that may be at a request.
+fn timeout(request: &Request, group: &Group) -> Result<Option<TimeLimit>, Halt> {
     if group.process.is_empty() {
         return Ok(None);
     }
     match groups::daemon(&request.thread.shared.config, &request.server, &group.process) {
         Some(daemon) => {
-            let seconds = daemon.request_timeout.filter(|seconds| *seconds > 0);
-            Ok(seconds.map(|seconds| Duration::from_secs(seconds.into())))
+            let limit =
+                |seconds: u32, set_by| TimeLimit { after: Duration::from_secs(seconds.into()), set_by };
+            let usual = TimeLimit { after: settings::timeout(&request.server), set_by: "Timeout" };
+            let socket = daemon.socket_timeout.filter(|seconds| *seconds > 0);
+            let silence = socket.map_or(usual, |seconds| limit(seconds, "socket-timeout="));
+            let whole = daemon.request_timeout.filter(|seconds| *seconds > 0);
+            let whole = whole.map_or(TimeLimit::NONE, |seconds| limit(seconds, "request-timeout="));
+            Ok(Some(if whole.after < silence.after { whole } else { silence }))
         }
         None => {
             let why = format!("No WSGI daemon process called '{}' has been configured", group.process);

@@ -5,6 +5,7 @@ use crate::request::connection::Pace;
 use crate::request::slots::{Relation, State};
 use hostler_config::directives::core::{DefaultCharset, RangeLimit, ReadTimeout, ServerTokens};
 use hostler_config::{DirConfig, Server};
+use hostler_gateway::backend::TimeLimit;
 use std::time::Duration;
 
 /// Where programs are searched when the server itself was started without a `PATH`.
@@ -19,6 +20,16 @@ pub(crate) fn timeout(server: &Server) -> Duration {
 pub(crate) fn wait_timeout(server: &Server) -> Duration {
     let set = server.conf.core.wait_timeout.map(|seconds| Duration::from_secs(u64::from(seconds)));
     set.unwrap_or_else(|| timeout(server).max(Duration::from_secs(60)) + Duration::from_secs(5))
+}
+
+/// `HostlerWorkerTimeout`.
+pub(crate) fn worker_timeout(server: &Server) -> TimeLimit {
+    let seconds = server.conf.core.site_bounds.worker_timeout.flatten();
+    let limit = |seconds: u32| TimeLimit {
+        after: Duration::from_secs(seconds.into()),
+        set_by: "HostlerWorkerTimeout",
+    };
+    seconds.map_or(TimeLimit::NONE, limit)
 }
 
 /// `RequestReadTimeout`: of heads and of bodies.

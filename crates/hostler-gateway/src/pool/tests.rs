@@ -115,7 +115,7 @@ fn work_with(what: &str, flags: u32) -> Work {
         thread: 0,
         directory: (7, define.into()),
         request,
-        timeout: TIMEOUT,
+        timeout: TimeLimit { after: TIMEOUT, set_by: "the test" },
         on_abandon: OnAbandon::TakeBackOrKill(TIMEOUT),
     }
 }

@@ -11,13 +11,12 @@ use hostler_config::{Args, Command, Context};
 /// Options that mean nothing here, each with the reason.
 const IGNORED: &[(&str, &str)] = &[
     ("stack-size", "workers have one thread"),
-    ("deadlock-timeout", "a worker that is stuck is ended by Timeout or request-timeout"),
+    ("deadlock-timeout", "a worker that is stuck is ended by Timeout, socket-timeout or request-timeout"),
     ("graceful-timeout", "a worker ends when it has finished its request"),
     ("eviction-timeout", "a worker ends when it has finished its request"),
     ("restart-interval", "use maximum-requests, or MaxConnectionsPerChild"),
     ("shutdown-timeout", "workers that are to end have ten seconds for their last requests"),
     ("startup-timeout", "an application that can't be loaded says so to each request"),
-    ("socket-timeout", "there is no socket between server and workers"),
     ("connect-timeout", "there is no socket between server and workers"),
     ("socket-user", "there is no socket between server and workers"),
     ("listen-backlog", "use HostlerQueueLength"),
@@ -32,7 +31,7 @@ const IGNORED: &[(&str, &str)] = &[
     ("virtual-memory-limit", "use RLimitMEM"),
     ("python-eggs", "eggs are not unpacked by today's Python"),
     ("server-metrics", "the handler server-status tells of pools"),
-    ("interrupt-timeout", "a worker that is stuck is ended by Timeout or request-timeout"),
+    ("interrupt-timeout", "a worker that is stuck is ended by Timeout, socket-timeout or request-timeout"),
     ("switch-interval", "workers have one thread, if the application starts none"),
     ("response-flush-delay", "answers go on as fast as their readers take them"),
     ("newrelic-config-file", "have the script start its agent"),
@@ -99,6 +98,7 @@ fn set(command: &mut Command<'_>, daemon: &mut Daemon, key: &str, value: &str) -
         "maximum-requests" => daemon.maximum_requests = Some(number(key, value)?),
         "inactivity-timeout" => daemon.inactivity_timeout = Some(number(key, value)?),
         "request-timeout" => daemon.request_timeout = Some(number(key, value)?),
+        "socket-timeout" => daemon.socket_timeout = Some(number(key, value)?),
         "queue-timeout" => daemon.queue_timeout = Some(number(key, value)?),
         "script-user" | "script-group" => {
             return Err(format!(

@@ -83,7 +83,7 @@ static DIRECTIVES: &[Directive] = &[
         Arity::TakeArgv,
         "name [processes=n] [threads=n] [python-home=folder] [python-path=folder:...] [home=folder] [umask=mask] \
          [display-name=text] [lang=name] [locale=name] [maximum-requests=n] [inactivity-timeout=seconds] \
-         [request-timeout=seconds] [queue-timeout=seconds] [user=name] [group=name]",
+         [request-timeout=seconds] [socket-timeout=seconds] [queue-timeout=seconds] [user=name] [group=name]",
         "A group of workers with an interpreter, paths and limits of their own: as many at most as processes times threads \
          (default 1 and 15), each a process that serves one request at a time",
         daemon,

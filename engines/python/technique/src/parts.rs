@@ -200,6 +200,8 @@ pub struct Daemon {
     pub inactivity_timeout: Option<u32>,
     /// `request-timeout=`, seconds; 0: none.
     pub request_timeout: Option<u32>,
+    /// `socket-timeout=`, seconds; 0: `Timeout`.
+    pub socket_timeout: Option<u32>,
     /// `queue-timeout=`, seconds; 0: none.
     pub queue_timeout: Option<u32>,
 }

@@ -101,7 +101,7 @@ fn kill_one(server: &Server, turn: usize, signal: Signal) -> Option<u32> {
 
 #[test]
 fn a_storm_of_kills_loses_only_the_requests_of_the_killed_workers() {
-    let server = pool("StartServers 5\nMaxRequestWorkers 5\nTimeout 5\nLogLevel info").start();
+    let server = pool("StartServers 5\nMaxRequestWorkers 5\nHostlerWorkerTimeout 5\nLogLevel info").start();
     assert_eq!(server.get("/w/hello").text(), "hello");
     await_that("the pool is whole", || workers(&server).len() == 5);
     let mut kills = 0;
@@ -140,7 +140,7 @@ fn a_storm_of_kills_loses_only_the_requests_of_the_killed_workers() {
 
 #[test]
 fn a_worker_that_is_stopped_is_cut_off_and_replaced() {
-    let server = pool("StartServers 2\nMaxRequestWorkers 2\nTimeout 2").start();
+    let server = pool("StartServers 2\nMaxRequestWorkers 2\nHostlerWorkerTimeout 2").start();
     assert_eq!(server.get("/w/hello").text(), "hello");
     await_that("the pool is whole", || count(&server, "idle") == 2);
     let mut stopped = Vec::new();

@@ -140,7 +140,7 @@ fn slow_readers_of_large_answers_cost_little_memory() {
 #[test]
 fn a_worker_that_closes_its_descriptors_harms_only_itself() {
     needs_root!();
-    let server = with_neighbour("Timeout 3").start();
+    let server = with_neighbour("HostlerWorkerTimeout 3").start();
     let _ = meanwhile(&server, || {
         for _ in 0..3 {
             let answer = server.get("/w/closes");
@@ -154,7 +154,7 @@ fn a_worker_that_closes_its_descriptors_harms_only_itself() {
 #[test]
 fn garbage_on_every_descriptor_harms_only_the_worker() {
     needs_root!();
-    let server = with_neighbour("Timeout 3").start();
+    let server = with_neighbour("HostlerWorkerTimeout 3").start();
     let served = meanwhile(&server, || {
         for _ in 0..5 {
             let answer = server.get("/w/garbage");
@@ -179,7 +179,7 @@ fn a_flood_of_wake_ups_keeps_nobody_waiting() {
 
 #[test]
 fn a_worker_that_stops_itself_is_replaced() {
-    let server = pool("MaxRequestWorkers 1\nTimeout 1").start();
+    let server = pool("MaxRequestWorkers 1\nHostlerWorkerTimeout 1").start();
     for _ in 0..2 {
         assert_eq!(server.get("/w/stops").status, 504);
         assert_eq!(server.get("/w/hello").text(), "hello");

@@ -25,6 +25,8 @@ pub struct SiteBounds {
     pub connections: Bound<u32>,
     /// `HostlerSiteRequests`
     pub requests: Bound<Rate>,
+    /// `HostlerWorkerTimeout`, seconds.
+    pub worker_timeout: Bound<u32>,
 }
 
 impl SiteBounds {
@@ -35,6 +37,7 @@ impl SiteBounds {
             programs: other.programs.or(self.programs),
             connections: other.connections.or(self.connections),
             requests: other.requests.or(self.requests),
+            worker_timeout: other.worker_timeout.or(self.worker_timeout),
         }
     }
 }
@@ -133,6 +136,20 @@ pub(super) const REQUESTS_PER_ADDRESS: Directive = Directive::new(
     },
 )
 .allowed(Contexts::GLOBAL, Overrides::NONE);
+
+pub(super) const WORKER_TIMEOUT: Directive = Directive::new(
+    "HostlerWorkerTimeout",
+    Arity::Take1,
+    "seconds|max",
+    "Time in which a worker of PHP, Perl, PSGI or WSGI (without a process group) may neither read nor write while it is at a \
+     request; then it is killed, and the request gets 504 (default: max, no limit, as in Apache, where Timeout does not \
+     limit programs that run in the server; max_execution_time limits the CPU time of PHP)",
+    |cmd, args| {
+        cmd.server.core.site_bounds.worker_timeout =
+            Some(bound(args.first(), |word| number(word, 1..=10_000_000))?);
+        Ok(())
+    },
+);
 
 /// `None`: `max`.
 fn bound<T>(word: &str, parse: impl Fn(&str) -> Result<T, String>) -> Result<Option<T>, String> {

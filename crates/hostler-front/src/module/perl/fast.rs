@@ -4,15 +4,14 @@ use super::state::HasPerl;
 use super::{directory, head};
 use crate::hook::registry::Later;
 use crate::io::body::Body;
-use crate::request::Request;
 use crate::request::flow::Halt;
+use crate::request::{Request, settings};
 use crate::technique::fast::{self, Handover};
 use hostler_gateway::Error;
 use hostler_gateway::backend::OnAbandon;
 use hostler_perl_frames::PhaseSet;
 use hostler_wire::work::{RequestHead, request_flag};
 use std::rc::Rc;
-use std::time::Duration;
 
 /// A trip as the first request for a URL has made it.
 struct Way {
@@ -42,8 +41,8 @@ impl fast::Way for Way {
         head::encoded(&head::alike(remembered, head, self.phases))
     }
 
-    fn on_abandon(&self, timeout: Duration) -> OnAbandon {
-        OnAbandon::TakeBackOrKill(timeout)
+    fn on_abandon(&self, remembered: &Request) -> OnAbandon {
+        OnAbandon::TakeBackOrKill(settings::timeout(&remembered.server))
     }
 
     fn returns_fields(&self) -> bool {

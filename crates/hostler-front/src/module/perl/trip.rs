@@ -62,13 +62,12 @@ pub(super) async fn trip(
     let own_body = within.is_none();
     let task = &Task { body: task.body && own_body, asks_body: task.asks_body && own_body, ..*task };
     let head = head::head(request, &texts, &known, task);
-    let timeout = settings::timeout(&request.server);
     let work = Work {
         thread: request.thread.index,
         directory: known.definition(),
         request: head::encoded_with(head, request, within.as_ref(), instead),
-        timeout,
-        on_abandon: OnAbandon::TakeBackOrKill(timeout),
+        timeout: settings::worker_timeout(&request.server),
+        on_abandon: OnAbandon::TakeBackOrKill(settings::timeout(&request.server)),
     };
     if task.phases.contains(Phase::Response) {
         let (engine, one_shot) = (engine(request), isolation == Isolation::Fork);
@@ -186,9 +185,7 @@ pub(super) async fn converse(
     loop {
         let event = poll_fn(|context| match conversation.poll_event(request, context) {
             // What has come is passed on before more is waited for.
-            Poll::Pending if gathered.length() > 0 && !stays.whole && !conversation.rests() => {
-                Poll::Ready(None)
-            }
+            Poll::Pending if has_head && !stays.whole && !conversation.rests() => Poll::Ready(None),
             polled => polled.map(Some),
         });
         match event.await.transpose()? {

@@ -126,13 +126,12 @@ async fn trip(
     let texts = Texts::of(request, None);
     let mut head = head::common(request, &ENGINE, &texts, directory.0, flags, None);
     head.own = &own;
-    let timeout = settings::timeout(&request.server);
     let work = Work {
         thread: request.thread.index,
         directory,
         request: encoded(&head),
-        timeout,
-        on_abandon: OnAbandon::TakeBackOrKill(timeout),
+        timeout: settings::worker_timeout(&request.server),
+        on_abandon: OnAbandon::TakeBackOrKill(settings::timeout(&request.server)),
     };
     let group: Arc<str> = group.name().into();
     let exchange = match begin::begin(&request.thread, &request.server, &ENGINE, false, Some(&group), work) {

@@ -119,6 +119,12 @@ impl Exchange {
         }
     }
 
+    /// Whether the request is run to its end when this is dropped.
+    #[must_use]
+    pub fn runs_to_end(&self) -> bool {
+        self.begun.runs_on()
+    }
+
     /// Whether [`Self::poll_next`] has given nothing because it was the others' turn, not because nothing is there.
     #[must_use]
     pub fn rests(&self) -> bool {
@@ -328,7 +334,7 @@ impl Exchange {
                 Some(death) => worker.died(*death, *since),
                 None => Error::new(Kind::WorkerDied),
             },
-            Failure::Late => self.about(Kind::WorkerTimeout, ""),
+            Failure::Late => self.about(Kind::WorkerTimeout, &format!(": {}", self.begun.work.timeout)),
             Failure::Violation(violation) => self.about(Kind::WorkerViolation, &format!(": {violation}")),
         };
         pool.counters.failed(error.kind);

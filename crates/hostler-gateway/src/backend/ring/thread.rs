@@ -62,7 +62,7 @@ impl Entry {
             since: begun.since,
             ended: begun.worker.ended.load(Relaxed),
         });
-        let (worker, timeout) = (begun.worker.clone(), begun.work.timeout);
+        let (worker, timeout) = (begun.worker.clone(), begun.work.timeout.after);
         Self { channel, worker, timeout, waker: None, behind, stuck: false, waiting: None, late: false }
     }
 

@@ -1,9 +1,8 @@
 //! A request for a warm worker, encoded.
 
-use crate::backend::{OnAbandon, Request};
+use crate::backend::{OnAbandon, Request, TimeLimit};
 use hostler_wire::work::{ToWorker, read_head, request_flag};
 use std::sync::Arc;
-use std::time::Duration;
 
 /// A request for a worker.
 #[derive(Debug)]
@@ -15,7 +14,7 @@ pub struct Work {
     /// The encoded message `ToWorker::Request`, perhaps behind others.
     pub request: Vec<u8>,
     /// How long the worker may neither read nor write when it is its turn; then it is killed (504).
-    pub timeout: Duration,
+    pub timeout: TimeLimit,
     /// What becomes of it when its client goes.
     pub on_abandon: OnAbandon,
 }

@@ -36,7 +36,8 @@ fn a_worker_that_reads_no_answer_is_not_heard_for_ever() {
     run(async || {
         let site = Site::new(exactly(1));
         const SOON: Duration = Duration::from_millis(500);
-        let work = Work { timeout: SOON, on_abandon: OnAbandon::TakeBackOrKill(SOON), ..work("pester gate") };
+        let timeout = TimeLimit { after: SOON, set_by: "HostlerWorkerTimeout" };
+        let work = Work { timeout, on_abandon: OnAbandon::TakeBackOrKill(SOON), ..work("pester gate") };
         let mut exchange = site.pool.begin(work).await.unwrap();
         let mut asked = 0;
         let error = loop {
@@ -47,6 +48,7 @@ fn a_worker_that_reads_no_answer_is_not_heard_for_ever() {
             exchange.again(&(7, [].into()), &[0; 64 << 10]);
         };
         assert_eq!(error.kind, Kind::WorkerTimeout);
+        assert!(error.to_string().contains("HostlerWorkerTimeout of 0.5 s exceeded"), "{error}");
         assert!(asked <= 16, "{asked} questions were answered");
     });
 }
