@@ -6,6 +6,7 @@ mod asgi;
 mod builds;
 mod carried;
 mod cgi;
+mod clients;
 mod closed;
 mod cluster;
 mod django;

@@ -1,6 +1,7 @@
 //! A request's way through its phases, whoever serves it: mapping, handler, filters, errors, and the end.
 
 pub(crate) mod access;
+pub(crate) mod alone;
 pub(crate) mod conditional;
 pub(crate) mod error;
 pub(crate) mod filter;

@@ -4,6 +4,7 @@
 //! errors of frames and header blocks as RFC 9113 has them.
 
 mod guard;
+mod left;
 mod tunnel;
 mod unread;
 
@@ -46,6 +47,8 @@ struct Activity {
     /// Answers being sent.
     sending: Cell<u32>,
     unread: Unread,
+    /// Requests that go on without their streams.
+    alone: Cell<u32>,
 }
 
 impl Activity {
@@ -56,6 +59,7 @@ impl Activity {
             working: Cell::new(0),
             sending: Cell::new(0),
             unread: Unread::new(thread.shared.of::<Arc<AllUnread>>()),
+            alone: Cell::new(0),
         };
         activity.moved();
         Rc::new(activity)
@@ -235,7 +239,10 @@ async fn answer(
             if extended.is_some() {
                 tunnel::as_get(&mut request);
             }
-            crate::hook::serve::serve(&thread, Box::new(request)).await
+            let budget = request.budget.clone();
+            let own = thread.clone();
+            let serving = async move { crate::hook::serve::serve(&own, Box::new(request)).await };
+            left::Serving::new(&thread, &activity, budget, serving).await
         }
     };
     peer.requests.set(peer.requests.get() + 1);
@@ -388,7 +395,14 @@ fn respond(
     if let Some(n) = length.filter(|_| !bodiless(reply.status)) {
         response.headers_mut().insert(http::header::CONTENT_LENGTH, n.into());
     }
-    let body = if no_body { Body::Empty } else { body };
+    let body = match body {
+        Body::Stream(stream) if no_body && !reply.request.budget.ends_with_client() => {
+            left::finish(&thread, &activity, stream);
+            Body::Empty
+        }
+        _ if no_body => Body::Empty,
+        body => body,
+    };
     activity.sending.set(activity.sending.get() + 1);
     activity.moved();
     let sending = Sending {
@@ -476,6 +490,11 @@ impl Drop for Sending {
             None => Err(SendError::Gone),
         };
         if let Some(reply) = self.reply.take() {
+            let runs_on = !reply.request.budget.ends_with_client() && !self.stream.ends_with_client();
+            if runs_on && self.length.is_none() && matches!(result, Err(SendError::Gone)) {
+                let stream = std::mem::replace(&mut self.stream, Body::Empty.into_stream());
+                left::finish(&self.thread, &self.activity, stream);
+            }
             reply.finish(&self.thread, self.sent, &result, self.counted.get(), true);
         }
     }

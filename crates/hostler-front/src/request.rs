@@ -86,7 +86,7 @@ pub(crate) struct Request {
 
     /// It is counted among its site's requests that are being answered.
     pub(crate) busy: Option<Rc<crate::limits::clients::Busy>>,
-    /// Nobody has looked at it since too many waited: nothing is wrong with it, nor with its connection.
+    /// Refused without being served because of too many others: nothing is wrong with it, nor with its connection.
     pub(crate) is_refused: bool,
     /// All access rules have let it pass.
     pub(crate) is_checked: bool,
@@ -270,6 +270,13 @@ impl Request {
         }
         head.extend_from_slice(b"\r\n");
         early.tell(&head);
+    }
+
+    /// The whole answer is made by what hears of a client that leaves ([`Budget::end_with_client`](crate::limits::budget::Budget)).
+    pub(crate) fn end_with_client(&self) {
+        if !self.is_part() {
+            self.budget.end_with_client();
+        }
     }
 
     /// The file's last path segment.

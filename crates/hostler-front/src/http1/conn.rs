@@ -8,6 +8,7 @@ use super::send;
 use super::send::Outgoing;
 use super::tunnel;
 use super::wire::Wire;
+use crate::hook::alone;
 use crate::hook::reply::Reply;
 use crate::hook::serve;
 use crate::io::body::{Body, RequestBody};
@@ -251,15 +252,18 @@ async fn answer(
     let trailers = takes_trailers(&head, &buffer);
     request.reply.early = early(&head, wire);
     wire.watch.start(head.version < head::HTTP_10 || framing != Framing::None);
-    let serving = pin!(async {
+    let budget = request.budget.clone();
+    let mut serving = pin!(async {
         match is_resumed {
             true => Box::pin(serve::serve_handler(request)).await,
             false => Box::pin(serve::serve(thread, request)).await,
         }
     });
-    let Some(reply) = wire.while_there(serving).await else {
-        let received = head.length as u64 + incoming.borrow().received;
-        Box::pin(abandoned(thread, peer, &buffer, &head, received)).await;
+    let Some(reply) = wire.while_there(serving.as_mut()).await else {
+        let served = if budget.ends_with_client() { None } else { Box::pin(alone::served(serving)).await };
+        let client = Left { thread, peer, head: &head, buffer: &buffer };
+        let received = incoming.borrow().received;
+        Box::pin(client.log(served, received)).await;
         return After::Linger;
     };
     answers::remember(&head, &buffer, &reply);
@@ -277,20 +281,48 @@ fn takes_trailers(head: &Head, buffer: &[u8]) -> bool {
     head.version >= head::HTTP_11 && head.field(buffer, "te").is_some_and(|te| has_token(te, b"trailers"))
 }
 
-/// The client has gone before there was an answer.
-async fn abandoned(thread: &Rc<Thread>, peer: &Rc<Peer>, buffer: &Bytes, head: &Head, received: u64) {
-    let request = Box::new(Request::from_http1(thread, peer, buffer, head, RequestBody::Empty));
-    let reply = serve::abandoned(request).await;
-    reply.finish(thread, Delivery::default(), &Err(SendError::Gone), received, false);
+/// A request whose client has left before there was an answer.
+struct Left<'a> {
+    thread: &'a Rc<Thread>,
+    peer: &'a Rc<Peer>,
+    head: &'a Head,
+    buffer: &'a Bytes,
+}
+
+impl Left<'_> {
+    /// Logs it: with the answer that nobody has read, if it was served.
+    async fn log(self, served: Option<Reply>, body: u64) {
+        let Self { thread, peer, head, buffer } = self;
+        let reply = match served {
+            Some(reply) => reply,
+            None => {
+                let request = Request::from_http1(thread, peer, buffer, head, RequestBody::Empty);
+                serve::abandoned(Box::new(request)).await
+            }
+        };
+        let received = head.length as u64 + body;
+        reply.finish(thread, Delivery::default(), &Err(SendError::Gone), received, false);
+    }
 }
 
 /// Sends the answer of a worker that has been given the request already.
 async fn worker(thread: &Rc<Thread>, wire: &Rc<Wire>, peer: &Rc<Peer>, mut begun: Box<FastRequest>) -> After {
     wire.watch.start(false);
-    let Some(answer) = wire.while_there(pin!(begun.answer(peer))).await else {
-        let (head, buffer) = begun.head();
-        Box::pin(abandoned(thread, peer, buffer, head, head.length as u64)).await;
-        return After::Linger;
+    let ends_with_client = begun.ends_with_client();
+    let answer = {
+        let mut answering = pin!(begun.answer(peer));
+        match wire.while_there(answering.as_mut()).await {
+            Some(answer) => Ok(answer),
+            None if ends_with_client => Err(None),
+            None => Err(Box::pin(alone::answer(answering)).await),
+        }
+    };
+    let answer = match answer {
+        Ok(answer) => answer,
+        Err(answer) => {
+            Box::pin(alone(thread, peer, &begun, answer)).await;
+            return After::Linger;
+        }
     };
     match answer {
         fast::Answer::Plain(plain) => {
@@ -302,6 +334,17 @@ async fn worker(thread: &Rc<Thread>, wire: &Rc<Wire>, peer: &Rc<Peer>, mut begun
     }
 }
 
+/// What is left of a request whose client has left while a worker had it. `answer`: the worker's, if there is one.
+async fn alone(thread: &Rc<Thread>, peer: &Rc<Peer>, begun: &FastRequest, answer: Option<fast::Answer>) {
+    let served = match answer {
+        Some(fast::Answer::Plain(plain)) => return begun.log(thread, peer, &plain, false),
+        Some(answer) => alone::served(begun.go_on(thread, peer, None, answer)).await,
+        None => None,
+    };
+    let (head, buffer) = begun.head();
+    Left { thread, peer, head, buffer }.log(served, 0).await;
+}
+
 /// The whole way for an answer of a worker that is not plain.
 async fn go_on(
     thread: &Rc<Thread>,
@@ -311,9 +354,10 @@ async fn go_on(
     answer: fast::Answer,
 ) -> After {
     let (head, buffer) = begun.head();
-    let going_on = pin!(begun.go_on(thread, peer, early(head, wire), answer));
-    let Some(reply) = wire.while_there(going_on).await else {
-        Box::pin(abandoned(thread, peer, buffer, head, head.length as u64)).await;
+    let mut going_on = pin!(begun.go_on(thread, peer, early(head, wire), answer));
+    let Some(reply) = wire.while_there(going_on.as_mut()).await else {
+        let served = if begun.ends_with_client() { None } else { Box::pin(alone::served(going_on)).await };
+        Box::pin(Left { thread, peer, head, buffer }.log(served, 0)).await;
         return After::Linger;
     };
     let incoming = Rc::new(RefCell::new(Incoming::new(wire, Framing::None, false, (peer, &Rc::default()))));
@@ -374,6 +418,7 @@ async fn deliver(
         connection: peer.connection(wish, keep),
         raw: reply.raw,
         trailers,
+        runs_on: !reply.request.budget.ends_with_client(),
     };
     // Raw bytes, which say what they like of their length, and a body without one before HTTP/1.1 end with the
     // connection.
@@ -425,6 +470,7 @@ async fn turn_away(
         connection: Connection::Close,
         raw: false,
         trailers: false,
+        runs_on: false,
     };
     let mut sent = Delivery::default();
     let result = send::send(wire, outgoing, &mut sent).await;

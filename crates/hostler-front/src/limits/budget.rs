@@ -71,6 +71,7 @@ pub(crate) struct Budget {
     pub(crate) lists: Cell<Option<SiteId>>,
     /// How long it waits for what.
     pub(crate) watched: Watched,
+    ends_with_client: Cell<bool>,
 }
 
 impl Default for Budget {
@@ -92,6 +93,7 @@ impl Budget {
             results: RefCell::default(),
             lists: Cell::default(),
             watched: Watched::default(),
+            ends_with_client: Cell::default(),
         }
     }
 
@@ -156,6 +158,15 @@ impl Budget {
 
     pub(crate) fn has_failed(&self) -> bool {
         self.failed.get().is_some()
+    }
+
+    /// The request is not served to its end if its client leaves: the program that answers has a way of its own to hear of that.
+    pub(crate) fn end_with_client(&self) {
+        self.ends_with_client.set(true);
+    }
+
+    pub(crate) fn ends_with_client(&self) -> bool {
+        self.ends_with_client.get()
     }
 
     /// Charges time that another thread has worked for the request.

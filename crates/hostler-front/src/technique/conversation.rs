@@ -98,6 +98,11 @@ impl Conversation {
         self.tail.take()
     }
 
+    /// Whether the worker runs its request to its end if its client leaves, and is told of that.
+    pub(crate) fn runs_to_end(&self) -> bool {
+        self.exchange.runs_to_end()
+    }
+
     /// Whether nothing has come only because it is the others' turn.
     pub(crate) fn rests(&self) -> bool {
         self.exchange.rests()

@@ -37,8 +37,8 @@ use crate::values::table::Table;
 use crate::values::text;
 use bytes::Bytes;
 use hostler_gateway::Error;
-use hostler_gateway::backend::OnAbandon;
 use hostler_gateway::backend::ring::{Exchange, Frame, Work};
+use hostler_gateway::backend::{OnAbandon, TimeLimit};
 use hostler_http1::framing::{After, KeepAlive};
 use hostler_http1::head::Head;
 use hostler_wire::work::{FromWorker, Outcome, RequestHead};
@@ -47,7 +47,7 @@ use smallvec::SmallVec;
 use std::future::poll_fn;
 use std::rc::{Rc, Weak};
 use std::task::Poll;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 /// What a technique has of its own in requests that take the fast path.
 pub(crate) trait Way {
@@ -55,12 +55,12 @@ pub(crate) trait Way {
     fn encoded(&self, remembered: &Request, head: RequestHead<'_>) -> Vec<u8>;
 
     /// How long one may take.
-    fn timeout(&self, remembered: &Request) -> Duration {
-        settings::timeout(&remembered.server)
+    fn timeout(&self, remembered: &Request) -> TimeLimit {
+        settings::worker_timeout(&remembered.server)
     }
 
     /// What becomes of one whose client goes.
-    fn on_abandon(&self, timeout: Duration) -> OnAbandon;
+    fn on_abandon(&self, remembered: &Request) -> OnAbandon;
 
     /// Whether a request goes on by the slow path as it would have gone by it from the beginning, so that answers may also be
     /// changed on their way.
@@ -214,13 +214,12 @@ fn work(
     message.log_id = log_id.as_bytes();
     message.headers_in =
         head.fields.iter().map(|field| (field.name.of(buffer), field.value.of(buffer))).collect();
-    let timeout = way.timeout(request);
     Work {
         thread: thread.index,
         directory: directory.clone(),
         request: way.encoded(request, message),
-        timeout,
-        on_abandon: way.on_abandon(timeout),
+        timeout: way.timeout(request),
+        on_abandon: way.on_abandon(request),
     }
 }
 
@@ -370,6 +369,11 @@ impl FastRequest {
         request
     }
 
+    /// Whether it is not served to its end if its client leaves.
+    pub(crate) fn ends_with_client(&self) -> bool {
+        matches!(&self.remembered.route, Route::Socket(way, _) if way.ends_with_client())
+    }
+
     /// The request's head as it came.
     pub(crate) fn head(&self) -> (&Head, &Bytes) {
         (&self.head, &self.buffer)
@@ -411,7 +415,7 @@ async fn gather(exchange: &mut Exchange, frames: &mut Frames) -> Result<bool, Er
     poll_fn(|context| {
         loop {
             let frame = match exchange.poll_next(context) {
-                Poll::Pending if length > 0 && !exchange.rests() => return Poll::Ready(Ok(false)),
+                Poll::Pending if !frames.is_empty() && !exchange.rests() => return Poll::Ready(Ok(false)),
                 Poll::Pending => return Poll::Pending,
                 Poll::Ready(Some(Ok(frame))) => frame,
                 Poll::Ready(Some(Err(error))) => return Poll::Ready(Err(error)),

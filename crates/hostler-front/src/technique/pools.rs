@@ -203,11 +203,16 @@ impl Engines {
 
     fn make(&self, thread: &Rc<Thread>, which: &Which) -> Arc<Pool> {
         let (planned, name) = (&self.plan.all[which.index], self.name(&thread.shared, which));
-        let mut sizes = planned.settings;
+        let (mut sizes, mut set_by) = (planned.settings, "MaxRequestWorkers");
         if let (Some(groups), Some(group)) = (planned.key.engine.groups, &which.group) {
-            sizes = sizes.with((groups.sizes)(&thread.shared.config, &planned.servers, group));
+            let of_group = (groups.sizes)(&thread.shared.config, &planned.servers, group);
+            if of_group.max_workers.is_some() {
+                set_by = "processes= times threads= of its process group";
+            }
+            sizes = sizes.with(of_group);
         }
-        let pool = Pool::new(name, settings(&sizes, which.one_shot), self.threads);
+        let settings = Settings { max_workers_set_by: set_by, ..settings(&sizes, which.one_shot) };
+        let pool = Pool::new(name, settings, self.threads);
         self.budget.admit(&pool);
         let mark = self.mark(&thread.shared, which);
         let host = EngineHost::new(thread.clone(), planned.clone(), which.clone(), mark);

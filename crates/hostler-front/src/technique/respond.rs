@@ -15,10 +15,11 @@ use crate::technique::framed;
 use crate::technique::gathered::{AnswerPieces, Remains};
 use crate::technique::head::{self, Texts};
 use crate::technique::reply::FieldMerge;
+use crate::values::status;
 use bytes::Bytes;
 use hostler_config::technique::Engine;
-use hostler_gateway::backend::OnAbandon;
 use hostler_gateway::backend::ring::Work;
+use hostler_gateway::backend::{OnAbandon, TimeLimit};
 use hostler_gateway::{Error, Kind};
 use hostler_wire::codec::Encoder;
 use hostler_wire::work::{RequestHead, ToWorker, message, request_flag};
@@ -55,8 +56,8 @@ pub(crate) struct Ask {
     pub(crate) one_shot: bool,
     /// The group whose pool it is for, if the engine's programs are divided.
     pub(crate) group: Option<Arc<str>>,
-    /// How long it may take; `None`: `Timeout`.
-    pub(crate) timeout: Option<Duration>,
+    /// How long it may take; `None`: `HostlerWorkerTimeout`.
+    pub(crate) timeout: Option<TimeLimit>,
     /// What becomes of it when its client goes.
     pub(crate) on_abandon: OnAbandon,
     /// How the answer's fields meet those that are set already.
@@ -107,7 +108,7 @@ async fn trip(request: &mut Request, ask: Ask) -> Result<Answer, Error> {
     let flags = head::flags(request) | if body.is_some() { request_flag::BODY } else { 0 };
     let texts = Texts::of(request, translated);
     let head = head::common(request, engine, &texts, directory.0, flags, Some(handler));
-    let timeout = timeout.unwrap_or_else(|| settings::timeout(&request.server));
+    let timeout = timeout.unwrap_or_else(|| settings::worker_timeout(&request.server));
     let work = Work {
         thread: request.thread.index,
         directory: directory.clone(),
@@ -138,7 +139,7 @@ pub(crate) fn encoded(head: &RequestHead<'_>) -> Vec<u8> {
 struct Answering {
     engine: &'static Engine,
     dialect: Option<&'static dyn Dialect>,
-    timeout: Duration,
+    timeout: TimeLimit,
     on_abandon: OnAbandon,
     merge: FieldMerge,
 }
@@ -148,11 +149,11 @@ impl fast::Way for Answering {
         encoded(&head)
     }
 
-    fn timeout(&self, _: &Request) -> Duration {
+    fn timeout(&self, _: &Request) -> TimeLimit {
         self.timeout
     }
 
-    fn on_abandon(&self, _: Duration) -> OnAbandon {
+    fn on_abandon(&self, _: &Request) -> OnAbandon {
         self.on_abandon
     }
 
@@ -187,13 +188,16 @@ async fn converse(
     let (mut gathered, mut has_head) = (AnswerPieces::default(), false);
     loop {
         let event = poll_fn(|context| match conversation.poll_event(request, context) {
-            // What has come is passed on before more is waited for.
-            Poll::Pending if gathered.length() > 0 && !conversation.rests() => Poll::Ready(None),
+            // What has come is passed on before more is waited for: a head that comes alone has been flushed by the program.
+            Poll::Pending if has_head && !conversation.rests() => Poll::Ready(None),
             polled => polled.map(Some),
         });
         match event.await.transpose()? {
             Some(Event::Head(head)) if !has_head => {
                 head.apply(request, merge, false);
+                if request.reply.reason.is_none() && !status::has_line(request.reply.status) {
+                    request.reply.marks.set(Marks::WITHOUT_LINE);
+                }
                 has_head = true;
             }
             Some(Event::Head(_)) => {
@@ -243,7 +247,11 @@ fn finished(end: End, gathered: AnswerPieces) -> Answer {
     }
 }
 
+/// The front does not read on for a client that leaves: the worker is to hear of it with what it writes next.
 fn stream(request: &mut Request, conversation: Conversation, gathered: AnswerPieces) -> Answer {
+    if conversation.runs_to_end() {
+        request.end_with_client();
+    }
     let late = request.slots.find_mut::<Late>().clone();
     let request = Box::new(request.clone());
     Answer::Body(Body::Stream(Box::new(Output { conversation: Some(conversation), gathered, request, late })))
@@ -259,7 +267,7 @@ pub(crate) fn fail(request: &mut Request, engine: &str, error: &Error) -> Halt {
     } else {
         log::failure(request, engine, error, about);
     }
-    request.is_refused = error.kind == Kind::QueueFull;
+    request.is_refused = matches!(error.kind, Kind::QueueFull | Kind::QueueTimeout);
     if let Some(seconds) = error.retry_after {
         request.reply.headers_out.set("Retry-After", seconds.to_string());
     }
@@ -278,6 +286,10 @@ struct Output {
 }
 
 impl BodyStream for Output {
+    fn rests(&self) -> bool {
+        self.conversation.as_ref().is_some_and(Conversation::rests)
+    }
+
     fn poll_chunk(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Bytes, BodyError>>> {
         if let Some(piece) = self.gathered.pop() {
             return Poll::Ready(Some(Ok(piece)));

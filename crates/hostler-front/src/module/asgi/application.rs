@@ -168,6 +168,7 @@ fn pool_settings(server: &Server, idle: Option<u32>, most: usize) -> Settings {
         max_spare: SPARE,
         // One more, so that it is the site's share that refuses it, with its own reason.
         max_workers: u32::try_from(most).unwrap_or(u32::MAX).saturating_add(1),
+        max_workers_set_by: "the requests of a site's applications",
         // One that nobody has asked for would have a program that can't be started tried again.
         on_demand: true,
         queue_length: configured.queue_length as usize,

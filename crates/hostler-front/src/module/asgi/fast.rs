@@ -34,6 +34,10 @@ impl SocketWay for Way {
         Some(StreamAnswer::new(Technique, exchange))
     }
 
+    fn ends_with_client(&self) -> bool {
+        true
+    }
+
     fn respond_slowly<'a>(&self, request: &'a mut Request) -> Later<'a, Result<Body, Halt>> {
         Box::pin(super::handle(request))
     }

@@ -77,6 +77,8 @@ pub(super) fn work(request: &Request, head: Bytes, has_body: bool, timeout: Dura
 async fn trip(request: &mut Request, pool: Arc<Pool>, head: Bytes, timeout: Duration) -> Result<Body, Error> {
     let work = work(request, head, !request.target.body.is_empty(), timeout);
     let mut conversation = Conversation::begin(request, &pool, work.clone()).await?;
+    // The application hears of a client that leaves (`http.disconnect`).
+    request.end_with_client();
     let mut event = conversation.next().await;
     if matches!(&event, Ok(Event::Head(WorkerMessage::Goodbye))) && !conversation.upload.has_begun() {
         // A worker that has served as many requests as it may was about to close the connection.
@@ -93,6 +95,7 @@ pub(super) async fn go_on(request: &mut Request, begun: Begun<Asgi>) -> Result<B
         drop(exchange);
         return super::handle(request).await;
     }
+    request.end_with_client();
     let said = said.into_iter().collect();
     let mut conversation = Conversation { said, ..Conversation::new(exchange, Upload::default()) };
     let first = conversation.next().await;

@@ -26,6 +26,7 @@ pub(super) async fn handle(request: &mut Request) -> Result<Body, Halt> {
     digest::prepare(request, &file).await?;
     validators(request, &file);
     content_md5(request, &file);
+    request.end_with_client();
     finish(request, whole(&file))
 }
 

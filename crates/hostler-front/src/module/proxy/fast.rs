@@ -87,6 +87,10 @@ impl SocketWay for Server {
         }))
     }
 
+    fn ends_with_client(&self) -> bool {
+        true
+    }
+
     fn respond_slowly<'a>(&self, request: &'a mut Request) -> Later<'a, Result<Body, Halt>> {
         Box::pin(run::handle(request))
     }

@@ -322,6 +322,8 @@ fn begin(
     outgoing: &Outgoing,
     upload: &Upload,
 ) -> Exchange {
+    // A server that has the request hears of a client that leaves: its connection is closed.
+    request.end_with_client();
     let mut exchange = Exchange::begin(connection, outgoing);
     match to.parameters.ping {
         Some(limit) if upload.is_some() => exchange.hold(limit, true),

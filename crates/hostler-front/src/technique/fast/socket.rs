@@ -20,6 +20,11 @@ pub(crate) trait SocketWay {
     /// Asks; `None`: that is for the slow path ([`Self::respond_slowly`]).
     fn ask(&self, request: &Request) -> Option<Box<dyn SocketAnswer>>;
 
+    /// Whether the program hears of a client that leaves, so that its request is not served to its end.
+    fn ends_with_client(&self) -> bool {
+        false
+    }
+
     /// The slow path's handler.
     fn respond_slowly<'a>(&self, request: &'a mut Request) -> Later<'a, Result<Body, Halt>>;
 }
