@@ -129,7 +129,7 @@ impl<B: Backend> Pool<B> {
     pub fn refusal(&self) -> Option<Error> {
         self.is_full().then(|| {
             self.counters.failed(Kind::QueueFull);
-            queue::full()
+            queue::full(&self.settings)
         })
     }
 
@@ -171,11 +171,13 @@ impl<B: Backend> Pool<B> {
     fn late(&self) -> Error {
         let state = self.lock();
         match (&state.unmade, &state.phase) {
-            (Some(why), _) => Error::because(Kind::WorkerNotMade, why.clone()),
+            (Some(why), _) if state.records.len() < self.settings.max_workers as usize => {
+                Error::because(Kind::WorkerNotMade, why.clone())
+            }
             (None, Phase::Starting) => {
                 Error::because(Kind::EngineFailed, "what is loaded ahead of its workers takes too long")
             }
-            (None, _) => Error::new(Kind::QueueTimeout),
+            _ => queue::late(&self.settings),
         }
     }
 

@@ -315,14 +315,19 @@ fn wrapper(command: &mut Command<'_>, args: &Args) -> Result<(), String> {
     *program = command.server_path(program).into();
     let (mut suffix, mut is_virtual) = ("", false);
     for word in args.words.iter().skip(1) {
-        let names_suffix = word.starts_with('.') && !word[1..].contains(['.', '/']);
-        if word == "virtual" {
+        let names_suffix = word.starts_with('.') && word.len() > 1 && !word.contains(['/', '\\']);
+        if word.eq_ignore_ascii_case("virtual") {
             is_virtual = true;
         } else if names_suffix && suffix.is_empty() {
             suffix = word;
         } else {
             return Err(format!("\"{word}\" is neither a suffix, .php say, nor virtual"));
         }
+    }
+    if suffix[1.min(suffix.len())..].contains('.') {
+        command.warn(format!(
+            "FcgidWrapper: no file has the suffix \"{suffix}\": a suffix begins at the last dot of a name"
+        ));
     }
     let wrapper = Wrapper { command: words, is_virtual };
     command.dir.fcgid.wrappers.insert(suffix.into(), Arc::new(wrapper));

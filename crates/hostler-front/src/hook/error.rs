@@ -252,7 +252,10 @@ fn explanation(request: &Request) -> String {
         421 => "The request came over a connection that was made for another site.".into(),
         429 => "Too many requests came at once. Please try again in a moment.".into(),
         501 => "This server can't do what was asked.".into(),
-        503 => "The server has too much to do just now. Please try again in a moment.".into(),
+        503 if request.is_refused => {
+            "There are too many requests at the moment. Please try again later.".into()
+        }
+        503 => "What answers for this page is not available at the moment. Please try again later.".into(),
         504 => "The program behind this page took too long to answer.".into(),
         500.. => "There was an internal error while this page was made.".into(),
         _ => "The request could not be answered.".into(),

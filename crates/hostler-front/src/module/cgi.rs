@@ -164,10 +164,10 @@ async fn fail(request: &mut Request, error: &Error) -> Halt {
     if error.kind == Kind::QueueFull {
         // There may be very many of these.
         log::failure_soon(request, "cgi", error, &request.resource.filename);
-        request.is_refused = true;
     } else {
         log::failure(request, "cgi", error, &request.resource.filename);
     }
+    request.is_refused = matches!(error.kind, Kind::QueueFull | Kind::QueueTimeout);
     if let Some(seconds) = error.retry_after {
         request.reply.headers_out.set("Retry-After", seconds.to_string());
     }

@@ -264,6 +264,7 @@ fn settings(request: &Request, options: &Options) -> Settings {
     let most = options.max_processes.unwrap_or(100).max(1);
     Settings {
         max_workers: most,
+        max_workers_set_by: "FcgidMaxProcessesPerClass",
         max_spare: most,
         queue_length: queue.queue_length as usize,
         queue_timeout: Duration::from_secs(queue.queue_timeout.into()),

@@ -129,6 +129,7 @@ pub(crate) fn connections(request: &Request, most: u32) -> Settings {
     let queue = pools::settings(&request.server);
     Settings {
         max_workers: most,
+        max_workers_set_by: "the most connections (max=)",
         max_spare: most,
         queue_length: queue.queue_length as usize,
         queue_timeout: Duration::from_secs(queue.queue_timeout.into()),

@@ -15,8 +15,18 @@ use std::time::{Duration, Instant};
 const STALE: Duration = Duration::from_millis(1);
 
 /// The refusal of a request because of those that wait.
-pub(super) fn full() -> Error {
-    Error::new(Kind::QueueFull).retry_after(2)
+pub(super) fn full(settings: &Settings) -> Error {
+    let Settings { queue_length, max_workers, max_workers_set_by, .. } = settings;
+    let why = format!("HostlerQueueLength is {queue_length}, {max_workers_set_by} is {max_workers}");
+    Error::because(Kind::QueueFull, why).retry_after(2)
+}
+
+/// Why a request gets no worker that has waited as long as it may.
+pub(super) fn late(settings: &Settings) -> Error {
+    let Settings { queue_timeout, max_workers, max_workers_set_by, .. } = settings;
+    let seconds = queue_timeout.as_secs_f32();
+    let why = format!("HostlerQueueTimeout is {seconds} s, {max_workers_set_by} is {max_workers}");
+    Error::because(Kind::QueueTimeout, why)
 }
 
 impl<B: Backend> State<B> {
@@ -92,7 +102,7 @@ impl<B: Backend> State<B> {
         out: &mut Deliveries<B>,
     ) -> Result<(), Error> {
         if self.is_full(&pool.settings) {
-            return Err(full());
+            return Err(full(&pool.settings));
         }
         self.enter(pool, ticket, out);
         Ok(())

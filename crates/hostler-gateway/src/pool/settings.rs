@@ -14,6 +14,8 @@ pub struct Settings {
     pub max_spare: u32,
     /// `MaxRequestWorkers`: the most workers.
     pub max_workers: u32,
+    /// The directive or option that sets the most workers, for messages.
+    pub max_workers_set_by: &'static str,
     /// `MaxConnectionsPerChild`: requests of a worker; 0: no limit.
     pub max_requests: u32,
     /// `Isolation fork`: each worker serves one request.
@@ -52,6 +54,7 @@ impl Default for Settings {
             min_spare: 1,
             max_spare: 8,
             max_workers: 16,
+            max_workers_set_by: "MaxRequestWorkers",
             max_requests: 0,
             one_shot: false,
             queue_length: 1024,

@@ -152,8 +152,11 @@ impl Programs {
     fn refused(&self, kind: Kind, site: usize, bounds: Bounds) -> Error {
         let running = self.figures(site).running;
         let bound = if running >= bounds.most { "HostlerSitePrograms" } else { "MaxRequestWorkers" };
-        let why = format!("{running} programs of the site are running: {bound}");
-        let seconds = if kind == Kind::QueueFull { 2 } else { 5 };
+        let (queue, seconds) = match kind {
+            Kind::QueueFull => (format!("HostlerQueueLength is {}", bounds.queue_length), 2),
+            _ => (format!("HostlerQueueTimeout is {} s", bounds.queue_timeout.as_secs_f32()), 5),
+        };
+        let why = format!("{running} programs of the site are running: {bound}; {queue}");
         Error::because(kind, why).retry_after(seconds)
     }
 
@@ -322,7 +325,11 @@ mod tests {
         assert!(waiting.iter_mut().all(|one| poll(one.as_mut()).is_pending()));
         let refused = programs.enter(0, BOUNDS).await.unwrap_err();
         assert_eq!((refused.kind, refused.status(), refused.retry_after), (Kind::QueueFull, 503, Some(2)));
-        assert!(refused.to_string().ends_with("2 programs of the site are running: HostlerSitePrograms)"));
+        assert!(
+            refused
+                .to_string()
+                .contains("2 programs of the site are running: HostlerSitePrograms; HostlerQueue")
+        );
         // Who goes away leaves a place.
         waiting.pop();
         assert_eq!(programs.figures(0), figures(2, 2));

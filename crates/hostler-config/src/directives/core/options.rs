@@ -299,20 +299,30 @@ fn allow_override(cmd: &mut Command<'_>, args: &Args) -> Result<(), String> {
     for word in &args.words {
         let (class, value) =
             word.split_once('=').map_or((word.as_str(), None), |(class, value)| (class, Some(value)));
-        match (class.to_ascii_lowercase().as_str(), value) {
+        let class = class.to_ascii_lowercase();
+        if !matches!(&*class, "options" | "nonfatal") && value.is_some() {
+            cmd.warn(format!(
+                "AllowOverride {word}: the list is ignored: only Options and Nonfatal have one"
+            ));
+        }
+        match (class.as_str(), value) {
             // Quirk(Apache): these two set everything that stands before them back, Nonfatal too.
-            ("none", None) => (allow.classes, allow.nonfatal) = (Overrides::NONE, Nonfatal::default()),
-            ("all", None) => (allow.classes, allow.nonfatal) = (Overrides::ALL, Nonfatal::default()),
-            ("authconfig", None) => allow.classes = allow.classes | Overrides::AUTH_CONFIG,
-            ("fileinfo", None) => allow.classes = allow.classes | Overrides::FILE_INFO,
-            ("indexes", None) => allow.classes = allow.classes | Overrides::INDEXES,
-            ("limit", None) => allow.classes = allow.classes | Overrides::LIMIT,
+            ("none", _) => (allow.classes, allow.nonfatal) = (Overrides::NONE, Nonfatal::default()),
+            ("all", _) => (allow.classes, allow.nonfatal) = (Overrides::ALL, Nonfatal::default()),
+            ("authconfig", _) => allow.classes = allow.classes | Overrides::AUTH_CONFIG,
+            ("fileinfo", _) => allow.classes = allow.classes | Overrides::FILE_INFO,
+            ("indexes", _) => allow.classes = allow.classes | Overrides::INDEXES,
+            ("limit", _) => allow.classes = allow.classes | Overrides::LIMIT,
             ("options", value) => {
                 allow.classes = allow.classes | Overrides::OPTIONS;
                 // Without a list neither MultiViews nor SymLinksIfOwnerMatch is among them.
                 allow.options = value.map_or(Ok(OptionBits::ALL), option_list)?;
             }
-            ("nonfatal", Some(value)) => nonfatal(&mut allow.nonfatal, value)?,
+            ("nonfatal", Some(value)) => {
+                if !nonfatal(&mut allow.nonfatal, value) {
+                    cmd.warn(format!("AllowOverride {word} is ignored (expected All, Override or Unknown)"));
+                }
+            }
             _ => return Err(format!("\"{word}\" is not one of its classes")),
         }
     }
@@ -320,19 +330,20 @@ fn allow_override(cmd: &mut Command<'_>, args: &Args) -> Result<(), String> {
     Ok(())
 }
 
-fn nonfatal(nonfatal: &mut Nonfatal, value: &str) -> Result<(), String> {
+/// Whether there is such a value.
+fn nonfatal(nonfatal: &mut Nonfatal, value: &str) -> bool {
     match value.to_ascii_lowercase().as_str() {
         "override" => nonfatal.overrides = true,
         "unknown" => nonfatal.unknown = true,
         "all" => *nonfatal = Nonfatal { overrides: true, unknown: true },
-        _ => return Err(format!("\"{value}\" is not one of All, Override, Unknown")),
+        _ => return false,
     }
-    Ok(())
+    true
 }
 
 /// `Indexes,MultiViews`. As in Apache, FollowSymLinks and SymLinksIfOwnerMatch come as they are named.
 fn option_list(list: &str) -> Result<OptionBits, String> {
-    list.split(',').try_fold(OptionBits::NONE, |bits, name| {
+    list.split(',').filter(|name| !name.is_empty()).try_fold(OptionBits::NONE, |bits, name| {
         let more = option(name).ok_or_else(|| format!("\"{name}\" is not one of {OPTIONS}"))?;
         Ok(bits | more)
     })

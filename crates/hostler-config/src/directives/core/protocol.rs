@@ -1,7 +1,7 @@
 //! How HTTP is spoken: keep-alive, timeouts, protocols, methods.
 
 use super::types::{EncodedSlashes, Http2, HttpProtocol, ReadTimeout, ReadTimeouts, Trace};
-use super::values::{choice, milliseconds, number};
+use super::values::{choice, leading_number, milliseconds, number};
 use crate::{Action, Args, Arity, Command, Contexts, Directive, Overrides};
 
 pub(super) static DIRECTIVES: &[Directive] = &[
@@ -11,7 +11,7 @@ pub(super) static DIRECTIVES: &[Directive] = &[
         "seconds",
         "How long a peer may keep the server waiting",
         |cmd, args| {
-            cmd.server.core.timeout = Some(number(args.first(), 0..=10_000_000)?);
+            cmd.server.core.timeout = Some(timeout(cmd, args.first()));
             Ok(())
         },
     ),
@@ -252,6 +252,16 @@ impl Http2 {
             stream_timeout: over.stream_timeout.or(self.stream_timeout),
         }
     }
+}
+
+/// Quirk(apache): as `atoi` reads it; a negative one is no limit.
+fn timeout(cmd: &mut Command<'_>, word: &str) -> u32 {
+    const LONGEST: u32 = 10_000_000;
+    let seconds = u32::try_from(leading_number(word)).unwrap_or(LONGEST).min(LONGEST);
+    if word != seconds.to_string() {
+        cmd.warn(format!("Timeout {word} is read as {seconds} s"));
+    }
+    seconds
 }
 
 fn http_protocol_options(cmd: &mut Command<'_>, args: &Args) -> Result<(), String> {

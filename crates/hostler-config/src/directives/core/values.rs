@@ -17,6 +17,17 @@ where
     }
 }
 
+/// As C's `atoi`, with which Apache reads some numbers: digits at the beginning, perhaps with a sign; 0 if there are none.
+pub(crate) fn leading_number(word: &str) -> i64 {
+    let word = word.trim_ascii_start();
+    let (sign, digits) = match word.strip_prefix('-') {
+        Some(digits) => (-1, digits),
+        None => (1, word.strip_prefix('+').unwrap_or(word)),
+    };
+    let end = digits.bytes().take_while(u8::is_ascii_digit).count();
+    sign * digits[..end].parse::<u32>().map_or(if end == 0 { 0 } else { i64::from(u32::MAX) }, i64::from)
+}
+
 /// One of several words, without regard to case.
 pub(crate) fn choice<T: Clone>(word: &str, choices: &[(&str, T)]) -> Result<T, String> {
     match choices.iter().find(|(name, _)| name.eq_ignore_ascii_case(word)) {
@@ -54,6 +65,16 @@ mod tests {
         for bad in ["", "-1", "+1", "21", "1x", "0x1", "99999999999999999999"] {
             assert!(number(bad, 0..=20u32).is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn a_leading_number_ends_where_atoi_ends() {
+        for (word, value) in
+            [("12", 12), ("1.5", 1), ("10ms", 10), ("-5", -5), (" +4", 4), ("x", 0), ("", 0), ("0x10", 0)]
+        {
+            assert_eq!(leading_number(word), value, "{word}");
+        }
+        assert_eq!(leading_number("99999999999999999999"), i64::from(u32::MAX));
     }
 
     #[test]

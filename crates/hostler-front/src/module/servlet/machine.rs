@@ -215,6 +215,7 @@ fn settings(server: &Server, threads: u32) -> Settings {
         min_spare: 0,
         max_spare: SPARE.min(threads),
         max_workers: threads,
+        max_workers_set_by: "threads= of ServletApp",
         queue_length: configured.queue_length as usize,
         queue_timeout: seconds(configured.queue_timeout),
         idle: seconds(server.conf.pool.idle.unwrap_or(IDLE)),

@@ -354,10 +354,10 @@ pub(crate) fn fail(request: &mut Request, module: &str, error: &Error, status: u
     if error.kind == Kind::QueueFull || error.kind.is_unconnected() {
         // There may be very many of these.
         log::failure_soon(request, module, error, &request.resource.filename);
-        request.is_refused = error.kind == Kind::QueueFull;
     } else {
         log::failure(request, module, error, &request.resource.filename);
     }
+    request.is_refused = matches!(error.kind, Kind::QueueFull | Kind::QueueTimeout);
     if let Some(seconds) = error.retry_after {
         request.reply.headers_out.set("Retry-After", seconds.to_string());
     }
