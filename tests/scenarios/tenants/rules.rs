@@ -351,7 +351,7 @@ fn large_pages_to_clients_that_read_nothing() {
             stream
         };
         let all: Vec<TcpStream> = (0..many).map(open).collect();
-        let _ = server.await_error("too much of its site");
+        let _ = server.await_error("the limit for responses that are kept whole");
         drop(all);
         await_that("there is room again", || ask(&server, "/list/", "", 1) == [200]);
     });

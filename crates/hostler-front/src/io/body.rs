@@ -31,7 +31,7 @@ pub(crate) enum BodyError {
     #[error("the page can't be expanded any further")]
     Page,
     #[error(
-        "too much of its site, or of all together, is in memory already, and waits for clients that read slowly"
+        "the limit for responses that are kept whole is reached (64 MiB for a site, 256 MiB in all): clients read too slowly"
     )]
     Crowded,
     #[error("a filter could not change it: {0}")]
