@@ -2,7 +2,7 @@
 
 use super::wire::Wire;
 use crate::hook::alone;
-use crate::io::body::{Body, BodyStream, FILE_PIECE, Segment};
+use crate::io::body::{Body, BodyError, BodyStream, FILE_PIECE, Segment};
 use crate::io::open_file::OpenFile;
 use crate::io::sent::{Delivery, SendError};
 use crate::values::status;
@@ -188,6 +188,27 @@ fn last_chunk(out: &mut Vec<u8>, trailers: Option<&Table>) {
     out.extend_from_slice(b"\r\n");
 }
 
+/// The next piece of a body, as the stream gives it. `None`: there is none yet, and the head has not been sent.
+async fn next_piece(
+    wire: &Wire,
+    stream: &mut dyn BodyStream,
+    is_headless: bool,
+) -> Result<Option<Option<Result<Bytes, BodyError>>>, SendError> {
+    let polled = pin!(poll_fn(|cx| match stream.poll_chunk(cx) {
+        Poll::Pending if is_headless && !stream.rests() => Poll::Ready(None),
+        polled => polled.map(Some),
+    }));
+    wire.while_there(polled).await.ok_or(SendError::Gone)
+}
+
+/// What has come so far is sent; the missing end makes the break visible.
+async fn break_off(wire: &Wire, text: &[u8], error: BodyError) -> Result<(), SendError> {
+    if !text.is_empty() {
+        wire.write(&[text]).await?;
+    }
+    Err(SendError::Body(error))
+}
+
 async fn send_stream(
     wire: &Rc<Wire>,
     (head, stream): (Vec<u8>, &mut dyn BodyStream),
@@ -205,11 +226,7 @@ async fn send_stream(
             tokio::task::yield_now().await;
             since = Instant::now();
         }
-        let polled = pin!(poll_fn(|cx| match stream.poll_chunk(cx) {
-            Poll::Pending if is_headless && !stream.rests() => Poll::Ready(None),
-            polled => polled.map(Some),
-        }));
-        let Some(next) = wire.while_there(polled).await.ok_or(SendError::Gone)? else {
+        let Some(next) = next_piece(wire, stream, is_headless).await? else {
             // The body comes slowly: the client may have the head before.
             wire.write(&[&text]).await?;
             text.clear();
@@ -217,15 +234,9 @@ async fn send_stream(
             continue;
         };
         is_headless = false;
-        let chunk: Option<Bytes> = match next.transpose() {
+        let chunk = match next.transpose() {
             Ok(chunk) => chunk,
-            Err(error) => {
-                // What has come so far is sent; the missing end makes the break visible.
-                if !text.is_empty() {
-                    wire.write(&[&text]).await?;
-                }
-                return Err(SendError::Body(error));
-            }
+            Err(error) => return break_off(wire, &text, error).await,
         };
         let Some(mut chunk) = chunk else { break };
         if let Some(left) = &mut left {
