@@ -1,6 +1,6 @@
 //! Compiles the engine.
 
-/// What all engines in C share.
+/// The headers that all engines in C share.
 const HEADERS: &str = "../../crates/hostler-engine/include";
 
 fn main() {

@@ -12,7 +12,7 @@ use std::process::Command;
 /// Set for the build: perl's library instead of its archive, so that updates of the system's perl reach the engine.
 const SHARED: &str = "HOSTLER_SHARED_PERL";
 
-/// What all engines in C share.
+/// The headers that all engines in C share.
 const HEADERS: &str = "../../crates/hostler-engine/include";
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
@@ -39,18 +39,18 @@ fn main() -> Outcome<()> {
     perl.compile(&out)
 }
 
-/// Where the system's modules are, with colons between.
+/// Returns the folders of the system's modules, separated by colons.
 fn places() -> String {
     const NAMES: &str = "qw(sitearchexp sitelibexp vendorarchexp vendorlibexp archlibexp privlibexp)";
     let code = format!("print join q(:), grep {{ $_ }} @Config{{{NAMES}}}");
     ask(&["-MConfig", "-e", &code]).unwrap_or_default()
 }
 
-/// What the build has to know of the installed perl.
+/// The facts about the installed perl that the build needs.
 struct Perl {
     compile_flags: Vec<String>,
     search: Vec<String>,
-    /// What perl itself needs.
+    /// The libraries that perl itself needs.
     libraries: Vec<String>,
     /// `libperl.a`, where there is one that is wanted.
     archive: Option<PathBuf>,
@@ -87,7 +87,8 @@ impl Perl {
         })
     }
 
-    /// Whether the linker finds all that [`Self::link`] is going to name: tried with a library in which nothing is.
+    /// Returns whether the linker finds all that [`Self::link`] is going to name: tried with a library in which nothing
+    /// is.
     fn can_be_linked(&self, out: &Path) -> bool {
         let mut linker = Command::new("cc");
         linker.args(["-x", "c", "/dev/null", "-x", "none", "-shared", "-o"]).arg(out.join("tried"));
@@ -172,14 +173,14 @@ fn archive() -> Option<PathBuf> {
     if own.exists() { Some(own) } else { find_archive("libperl.a") }
 }
 
-/// Where the compiler finds an archive.
+/// Finds an archive where the compiler does.
 fn find_archive(name: &str) -> Option<PathBuf> {
     let found = Command::new("cc").arg(format!("-print-file-name={name}")).output().ok()?;
     let path = PathBuf::from(String::from_utf8(found.stdout).ok()?.trim());
     (path.is_absolute() && path.exists()).then_some(path)
 }
 
-/// Whether there is an archive; its folder is then searched.
+/// Returns whether there is an archive; its folder is then searched.
 fn has_archive(name: &str) -> bool {
     let archive = find_archive(name);
     if let Some(folder) = archive.as_deref().and_then(Path::parent) {

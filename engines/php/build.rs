@@ -10,7 +10,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// What tells how PHP was built: Debian's of the version that is tested, else the usual one.
+/// The programs that tell how PHP was built: Debian's of the tested version, else the usual one.
 const CONFIG: [&str; 2] = ["php-config8.2", "php-config"];
 /// The variable that names another one, to build for a version beside these.
 const CHOSEN: &str = "HOSTLER_PHP_CONFIG";
@@ -44,7 +44,7 @@ fn main() -> Outcome<()> {
     php.compile(&PathBuf::from(std::env::var("OUT_DIR")?))
 }
 
-/// What the build has to know of the installed PHP.
+/// The facts about the installed PHP that the build needs.
 struct Php {
     includes: Vec<String>,
     version: String,

@@ -22,7 +22,7 @@ macro_rules! needs_python {
 }
 pub(crate) use needs_python;
 
-/// What all applications here begin with.
+/// The start of all applications here.
 const ANSWER: &str = r#"
 import asyncio, os, sys, time
 async def say(send, text, status=200, headers=()):

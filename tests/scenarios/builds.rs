@@ -12,14 +12,14 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-/// What a program's file tells its build by.
+/// The mark of the build id in a program's file.
 pub(crate) const MARK: &[u8] = b"hostler-build:";
 pub(crate) const DIGITS: usize = 24;
-/// Nobody waits as long for what is refused.
+/// The limit for refusals, which are immediate.
 const AT_ONCE: Duration = Duration::from_secs(8);
 const ADVICE: &str = "install all of Hostler's programs together, then stop and start the server";
 
-/// Where the programs stand that were built.
+/// Returns the path of a built program.
 fn built(name: &str) -> PathBuf {
     let path = hostler().with_file_name(name);
     if path.exists() { path } else { hostler().with_file_name("../libexec/hostler").join(name) }

@@ -1,5 +1,5 @@
-//! What the engines carry in Python names nothing that is not there: much of it is for what happens seldom, and a name that
-//! is missing shows only then.
+//! The engines' Python code refers only to names that exist: much of it runs seldom, and a missing name shows only
+//! then.
 
 use hostler_tests::needs_program;
 use std::path::Path;

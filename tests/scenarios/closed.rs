@@ -1,12 +1,12 @@
-//! What a server cannot do for want of a module or a handler closes a door and opens none: blocks of configuration that
-//! it would have to leave out, sources of programs that nothing runs.
+//! Missing modules and handlers close access and never open it: blocks of configuration that would have to be left out,
+//! sources of programs that nothing runs.
 //!
 //! What Apache answers to the same is in `conformance/cases/types.toml`; blocks alone are tried in `hostler-config`.
 
 use hostler_tests::{Site, hostler, needs_program};
 use std::process::Command;
 
-/// What no answer may contain.
+/// The text that no response may contain.
 const SOURCE: &str = "<?php $password = 'secret'; ?>\n";
 
 /// Names of programs' sources.
@@ -35,7 +35,7 @@ const FPM: &str = r#"
 
 const LOAD: &str = "LoadModule dumpio_module modules/mod_dumpio.so\n";
 
-/// Whether `hostler check` accepts the configuration, and what it says.
+/// Returns whether `hostler check` accepts the configuration, and what it says.
 fn check(site: &Site) -> (bool, String) {
     let file = site.write_config(8080);
     let output = Command::new(hostler()).arg("check").arg("-f").arg(file).output().expect("hostler check");

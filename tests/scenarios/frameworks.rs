@@ -7,7 +7,7 @@ use std::fs;
 const KERNEL: &str = include_str!("frameworks/kernel.php");
 const LUMEN: &str = include_str!("frameworks/lumen.php");
 
-/// What leads all URLs to the entry that are no files.
+/// The rules that lead all URLs without a file to the entry.
 const RULES: &str = "RewriteEngine On\nRewriteCond %{HTTP:Authorization} .\nRewriteRule ^ - [E=HTTP_AUTHORIZATION:%{HTTP:Authorization}]\n\
     RewriteCond %{REQUEST_FILENAME} !-d\nRewriteCond %{REQUEST_FILENAME} !-f\nRewriteRule ^ index.php [L]\n";
 

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// What becomes of the connection when all has been said.
+/// The state of the connection after the last message.
 #[derive(Clone, Copy, PartialEq)]
 enum Then {
     Close,
@@ -19,7 +19,7 @@ enum Then {
     Repeat,
 }
 
-/// What the client gets.
+/// The client's response.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Gets {
     /// This status, from Hostler.

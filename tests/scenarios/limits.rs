@@ -81,7 +81,7 @@ fn two_sites(limits: &str) -> Site {
         .config(&host("bert", BERT, ""))
 }
 
-/// What `hostler status` prints.
+/// Returns the output of `hostler status`.
 fn status_of(server: &Server) -> String {
     let mut command = Command::new(hostler());
     let done = command.arg("status").arg("-f").arg(server.site().path("httpd.conf")).output();

@@ -10,7 +10,7 @@ use std::process::Command;
 const PHP: &str = "/usr/bin/php8.2";
 const EXTENSIONS: [&str; 4] = ["mbstring", "dom", "intl", "pdo_sqlite"];
 
-/// Where MediaWiki is; says so if something is missing.
+/// Returns MediaWiki's folder; reports a missing requirement.
 fn files() -> Option<PathBuf> {
     let unpacked =
         Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/oracle/mediawiki/usr/share/mediawiki");
@@ -81,7 +81,7 @@ fn config(files: &Path) -> String {
     )
 }
 
-/// What a form has to repeat, so that it is nobody else's.
+/// Returns the token that a form has to repeat against forgery.
 fn token(author: &mut Visitor<'_>, kind: &str) -> String {
     let said = author.get(&format!("/w/api.php?action=query&meta=tokens&type={kind}&format=json")).1;
     between(&said, &format!("\"{kind}token\":\""), "\"").replace("\\\\", "\\")

@@ -1,6 +1,6 @@
-//! What programs add to a request while it is on its way, functions for later phases (`push_handlers`) and rules
-//! (`add_config`), holds whoever answers; what can no longer be asked lets nobody through. (Generation 2 is compared with
-//! mod_perl in `conformance/cases/perl-guards.toml`; here is what Apache cannot show.)
+//! Functions for later phases (`push_handlers`) and rules (`add_config`) that programs add to a request apply whichever
+//! handler answers; if they cannot run, access is denied. (Generation 2 is compared with mod_perl in
+//! `conformance/cases/perl-guards.toml`; this file has the cases that Apache cannot show.)
 
 use hostler_tests::{Server, Site};
 

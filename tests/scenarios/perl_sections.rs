@@ -9,7 +9,7 @@ fn site(config: &str) -> Site {
     Site::new().file("htdocs/index.html", "static\n").config(config)
 }
 
-/// What the server says when it refuses to start.
+/// Returns the server's message when it refuses to start.
 fn refusal(config: &str) -> String {
     match site(config).try_start() {
         Ok(_) => panic!("it starts:\n{config}"),

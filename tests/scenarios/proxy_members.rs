@@ -41,7 +41,7 @@ fn balanced(ports: [u16; 2], more: &str) -> Server {
     Site::new().config(&config).start()
 }
 
-/// Who answers this many requests.
+/// Returns the members that answer this many requests.
 fn answers(server: &Server, many: usize) -> String {
     (0..many).map(|_| server.get("/p/a").text().chars().next().unwrap_or('?')).collect()
 }
@@ -186,7 +186,7 @@ fn scgi() -> u16 {
     port
 }
 
-/// What has been read of a body for a member that could not be connected to is the next one's, whatever that speaks.
+/// A body that was partly read for an unreachable member goes to the next one, whatever its protocol.
 #[test]
 fn a_body_reaches_a_member_of_another_protocol() {
     let (web, _) = backend(|mut stream| {

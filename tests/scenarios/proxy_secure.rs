@@ -45,7 +45,7 @@ fn who_does_not_agree_or_is_not_believed_gets_no_request() {
     }
 }
 
-/// What comes of stream 1 until then.
+/// Reads stream 1 up to a text.
 fn until(client: &mut Client, text: &str, said: &mut Vec<u8>) {
     while !String::from_utf8_lossy(said).contains(text) {
         let frame = client.frame().expect("the connection goes on");

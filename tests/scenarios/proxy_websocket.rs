@@ -43,7 +43,7 @@ fn proxied(line: &str, instead: Option<&'static str>) -> Server {
     Site::new().config(&config).start()
 }
 
-/// What has come over stream 1.
+/// The input of stream 1.
 #[derive(Default)]
 struct Heard {
     status: u16,

@@ -88,7 +88,7 @@ fn a_file_is_an_application_by_its_handler() {
     assert_eq!(server.get("/hello.psgi/more").text(), "/hello.psgi|/more");
 }
 
-/// What the application is told of the path, and what the client asked for.
+/// Prints the application's path variables, and the client's target.
 const PATHS: &str = "sub { my $env = shift; [200, ['Content-Type', 'text/plain'], \
     [join '|', @$env{qw(SCRIPT_NAME PATH_INFO REQUEST_URI)}]] }";
 

@@ -225,7 +225,7 @@ fn a_configured_server_tells_its_addresses_and_logs() {
     assert!(said.contains("hostler: errors are logged to stderr"), "{said}");
 }
 
-/// What the server says, and an answer of it, for a word of the command line.
+/// Returns the server's messages, and a response, for an argument of the command line.
 fn served(word: &Path) -> (String, String) {
     served_for(word, "/a")
 }

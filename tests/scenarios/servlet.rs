@@ -28,7 +28,7 @@ mod sessions;
 mod tenants;
 mod tls;
 
-/// What the tests ask of it, each under a path of its own.
+/// The servlet for the tests, each under a path of its own.
 const SERVLET: &str = r#"
 import jakarta.servlet.annotation.WebServlet;
 import jakarta.servlet.http.*;
@@ -323,7 +323,7 @@ fn a_websocket_over_http_2_reaches_an_application() {
     assert!(String::from_utf8_lossy(&said).contains("/shop/echo?a=b hi"));
 }
 
-/// What comes until then.
+/// Reads up to a text.
 fn until(client: &mut hostler_tests::Connection, end: &[u8]) -> String {
     let mut seen = Vec::new();
     while !seen.ends_with(end) {

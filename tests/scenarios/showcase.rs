@@ -30,7 +30,7 @@ fn laid_out(site: Site) -> Site {
     if is_root() { site } else { site.argument("--single-user") }
 }
 
-/// Where the guest book is, in each technique.
+/// The paths of the guest book in each technique.
 const BOOKS: [&str; 4] = ["/guestbook", "/perl/guestbook.pl", "/handler/guestbook", "/psgi/guestbook"];
 
 fn sign(server: &Server, book: &str, fields: &str, form: &str) -> Response {
@@ -155,7 +155,7 @@ fn members_get_in_with_their_password() {
     assert_eq!(wrong.status, 401);
 }
 
-/// What the page shows of `hostler explain` is what it says.
+/// The page's copy of `hostler explain`'s output is correct.
 #[test]
 fn what_is_explained_of_rewritten_addresses_is_so() {
     let server = showcase();
@@ -389,7 +389,7 @@ fn browser(server: &Server, arguments: &[&str], target: &str) -> Command {
     browser
 }
 
-/// What a browser makes of a page, once its network is still.
+/// Returns a browser's view of a page, once its network is idle.
 fn in_browser(server: &Server, target: &str) -> String {
     let output = browser(server, &["--virtual-time-budget=5000", "--dump-dom"], target).output();
     String::from_utf8_lossy(&output.expect("chromium runs").stdout).into_owned()

@@ -42,7 +42,7 @@ fn an_ordinary_page_has_its_length_and_keeps_the_connection() {
     }
 }
 
-/// What the page shows, once it shows `expected` or time is up.
+/// Returns the page's text, once it contains `expected` or time is up.
 fn settles(server: &Server, target: &str, expected: &str) -> String {
     let begin = Instant::now();
     loop {

@@ -44,7 +44,7 @@ pub(crate) fn site() -> Site {
     site
 }
 
-/// What a server says that does not start.
+/// Returns the messages of a server that does not start.
 fn refused(site: Site) -> String {
     match site.try_start() {
         Err(printed) => printed,
@@ -73,7 +73,7 @@ pub(crate) fn curl(server: &Server, host: &str, trusted: &str, more: &[&str]) ->
     String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned()
 }
 
-/// What `openssl s_client` prints about a handshake.
+/// Returns `openssl s_client`'s output about a handshake.
 pub(crate) fn handshake(server: &Server, more: &[&str]) -> String {
     let address = format!("127.0.0.1:{}", server.port());
     let output = run("openssl", &[&["s_client", "-connect", &address][..], more].concat());
@@ -412,7 +412,7 @@ pub(crate) fn site_with_clients() -> Site {
     site
 }
 
-/// What curl says when it shows this client's certificate: answer, status, version.
+/// Returns curl's output with this client certificate: response, status, version.
 pub(crate) fn as_client(server: &Server, path: &str, name: Option<&str>, more: &[&str]) -> String {
     let file = |name: &str| server.site().path(&format!("tls/{name}")).display().to_string();
     let port = server.port();

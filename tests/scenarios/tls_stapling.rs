@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 
-/// How a responder behaves.
+/// The behaviour of a responder.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Responder {
     /// It says what the index says.
@@ -177,7 +177,7 @@ fn answer(folder: &Path, question: &[u8], signer: &str) -> Vec<u8> {
     fs::read(folder.join("answer")).expect("the answer")
 }
 
-/// What a client of openssl's says of a handshake in which it asks for the certificate's status.
+/// Returns the output of an OpenSSL client about a handshake in which it asks for the certificate's status.
 fn shown(server: &Server, more: &[&str]) -> String {
     let address = format!("127.0.0.1:{}", server.port());
     let trusted: PathBuf = server.site().path("tls/ca.pem");

@@ -157,7 +157,7 @@ fn are_found_for_all_of_a_chain(numbered: [bool; 2]) {
 /// Prints the environment's variables of TLS, sorted.
 const PROGRAM: &str = "#!/bin/sh\nprintf 'Content-Type: text/plain\\n\\n'\nenv | grep '^SSL_' | sort\n";
 
-/// What a program is told of alice, who has names of all kinds.
+/// Returns a program's variables for alice, whose certificate has names of all kinds.
 fn told(more: &str) -> String {
     let site = site_with_a_chain().script("htdocs/env.cgi", PROGRAM);
     let names = "subjectAltName=email:a@one.test,email:b@one.test,DNS:alice.test,otherName:1.3.6.1.4.1.311.20.2.3;UTF8:alice@corp.test\n";

@@ -13,7 +13,7 @@ fn example(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/wordpress").join(name)
 }
 
-/// Whether the packages are there; says so if they are not.
+/// Returns whether the packages are there; says so if they are not.
 fn can_test() -> bool {
     let unpacked = example("../../target/oracle/wordpress/usr/share/wordpress/wp-load.php");
     let all = ["/usr/lib/libphp8.2.so", "/usr/bin/setpriv"].into_iter().all(|file| Path::new(file).exists());
@@ -44,7 +44,7 @@ impl Drop for Prepared {
     }
 }
 
-/// Whoever visits, with the cookies that the site has set.
+/// A visitor, with the cookies that the site has set.
 pub(crate) struct Visitor<'a> {
     pub(crate) server: &'a Server,
     pub(crate) cookies: Vec<String>,
@@ -88,7 +88,7 @@ impl Visitor<'_> {
     }
 }
 
-/// What stands between two texts.
+/// Returns the text between two others.
 pub(crate) fn between<'a>(text: &'a str, before: &str, after: &str) -> &'a str {
     let rest = text.split_once(before).unwrap_or_else(|| panic!("no {before:?} in {text}")).1;
     rest.split_once(after).map_or(rest, |(found, _)| found)
@@ -163,7 +163,7 @@ fn upload(author: &mut Visitor<'_>, nonce: &str) {
     assert_eq!((sent.status, sent.body.as_slice()), (200, &dot[..]));
 }
 
-/// What somebody without a name sees.
+/// Checks the view of an anonymous visitor.
 fn comes_by(server: &Server, prepared: &Prepared) {
     let mut visitor = Visitor { server, cookies: Vec::new() };
     for _ in 0..3 {

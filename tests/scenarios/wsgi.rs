@@ -19,7 +19,7 @@ mod ahead;
 mod faults;
 mod remembered;
 
-/// What all scripts here begin with.
+/// The start of all scripts here.
 const ANSWER: &str = r#"
 import os, sys
 def say(start_response, text, status="200 OK"):
@@ -489,7 +489,7 @@ fn mod_python_is_refused_with_what_to_write_instead() {
     }
 }
 
-/// What is fetched from PyPI.
+/// The packages to install.
 const PACKAGES: [&str; 6] =
     ["django==5.*", "flask==3.*", "fastapi", "python-multipart", "uvloop", "channels==4.*"];
 

@@ -6,7 +6,7 @@ use std::io::Write;
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::time::Duration;
 
-/// How long the server may stay silent before a scenario fails.
+/// The longest silence of the server before a scenario fails.
 const SILENCE: Duration = Duration::from_secs(20);
 
 /// One answer, body as bytes.
@@ -92,7 +92,7 @@ impl Connection {
         self.answer(true)
     }
 
-    /// Whether the server closes the connection within this time without sending more.
+    /// Returns whether the server closes the connection within this time without sending more.
     #[must_use]
     pub fn closes_within(&mut self, time: Duration) -> bool {
         self.0.stream.set_read_timeout(Some(time)).expect("a time limit");

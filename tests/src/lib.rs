@@ -1,4 +1,4 @@
-//! What a black-box scenario needs: a site on disk, a running `hostler`, and a client that can misbehave.
+//! The parts of a black-box scenario: a site on disk, a running `hostler`, and a client that can misbehave.
 //!
 //! A scenario reads: configuration, program, request, expectation.
 //!

@@ -1,4 +1,4 @@
-//! Which versions of PHP the engine was built for.
+//! The versions of PHP that the engine was built for.
 
 use crate::hostler;
 use std::path::{Path, PathBuf};
@@ -51,7 +51,7 @@ impl Php {
         Some(Self { program, number, whole, extensions: asked.unwrap_or_default().into() })
     }
 
-    /// Whether an extension is installed.
+    /// Returns whether an extension is installed.
     #[must_use]
     pub fn has(&self, extension: &str) -> bool {
         self.extensions.join(format!("{extension}.so")).exists()

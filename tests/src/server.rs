@@ -10,7 +10,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::{Duration, Instant};
 
-/// How long the server may take to listen, and later to end. Generous: the machine may be busy with a build.
+/// The time limit for the server to listen, and later to exit. Generous: the machine may be busy with a build.
 const PATIENCE: Duration = Duration::from_secs(20);
 const PAUSE: Duration = Duration::from_millis(10);
 
@@ -96,7 +96,7 @@ impl Server {
         fs::read_to_string(self.site.path("logs/access.log")).unwrap_or_default()
     }
 
-    /// What the programs printed on standard output and standard error.
+    /// Returns the programs' standard output and standard error.
     #[must_use]
     pub fn console(&self) -> String {
         fs::read_to_string(self.site.path("logs/console")).unwrap_or_default()
@@ -175,7 +175,7 @@ fn await_some<T>(mut look: impl FnMut() -> Option<T>) -> Option<T> {
     }
 }
 
-/// Whether the tests run as root.
+/// Returns whether the tests run as root.
 #[must_use]
 pub fn is_root() -> bool {
     rustix::process::geteuid().is_root()

@@ -48,7 +48,7 @@ impl Site {
         site.mode(".", 0o755).dir("htdocs").dir("logs")
     }
 
-    /// Where everything is.
+    /// Returns the root of its files.
     #[must_use]
     pub fn root(&self) -> &Path {
         self.folder.path()

@@ -1,4 +1,4 @@
-//! What a container answers to one request, out of the packets of its connection, wherever these are split.
+//! A container's response to one request, taken from the packets of its connection, wherever these are split.
 
 use crate::code;
 use crate::packet::{Content, DEFAULT_PACKET, ENVELOPE, FROM_CONTAINER, LONGEST, Malformed};
@@ -49,7 +49,7 @@ pub struct Head {
     pub headers: Vec<(Vec<u8>, Vec<u8>)>,
 }
 
-/// How far an answer is.
+/// The progress of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
     /// A question was asked before the request, and has not been answered.
@@ -141,7 +141,7 @@ impl Answer {
         }
     }
 
-    /// How many bytes of the packet have to be here, as far as can be said; and whether that is all.
+    /// Returns how many bytes of the packet must be here, as far as known; and whether that is all.
     fn wanted(&self) -> Result<(usize, bool), Malformed> {
         let [a, b, high, low, ref content @ ..] = self.packet[..] else {
             return Ok((ENVELOPE, false));
@@ -165,7 +165,7 @@ impl Answer {
         }
     }
 
-    /// What a packet says; of one with a piece of body its first bytes.
+    /// Decodes a packet; of one with a piece of body its first bytes.
     fn message(&mut self, packet: &[u8]) -> Result<Option<Event<'static>>, Malformed> {
         let mut envelope = Content::of(0, &packet[2..]);
         let length = envelope.integer()?;
@@ -203,7 +203,7 @@ impl Answer {
         Ok(Some(event))
     }
 
-    /// Whether a message may come now.
+    /// Returns whether a message may come now.
     const fn check(&self, kind: u8) -> Result<(), Malformed> {
         let when = match (kind, self.stage) {
             (SEND_BODY_CHUNK, Stage::Headed)
@@ -221,7 +221,8 @@ impl Answer {
         Err(Malformed::Order { kind, when })
     }
 
-    /// Whether the request is done, its last packet has come whole, and another request may follow on the connection.
+    /// Returns whether the request is done, its last packet has come whole, and another request may follow on the
+    /// connection.
     #[must_use]
     pub fn is_over(&self) -> bool {
         self.stage == Stage::Ended && self.reuse && self.packet.is_empty() && self.piece.is_none()
@@ -268,7 +269,7 @@ const fn is_token(byte: u8) -> bool {
         || matches!(byte, b'!' | b'#'..=b'\'' | b'*' | b'+' | b'-' | b'.' | b'^'..=b'`' | b'|' | b'~')
 }
 
-/// Whether a line of HTTP can hold it.
+/// Returns whether a line of HTTP can hold it.
 fn is_value(text: &[u8]) -> bool {
     !text.iter().any(|byte| matches!(byte, 0 | b'\r' | b'\n'))
 }

@@ -79,7 +79,7 @@ pub(crate) fn request_field(name: &[u8]) -> Option<u16> {
     Some(FIELD + at as u16 + 1)
 }
 
-/// Whether this is a field's code, and not the length of its name.
+/// Returns whether this is a field's code, and not the length of its name.
 pub(crate) const fn is_field(number: u16) -> bool {
     number & 0xFF00 == FIELD
 }

@@ -10,10 +10,10 @@ pub const DEFAULT_PACKET: usize = 8192;
 /// Bytes before a packet's content.
 pub(crate) const ENVELOPE: usize = 4;
 
-/// What packets to a container begin with.
+/// The first bytes of packets to a container.
 pub(crate) const TO_CONTAINER: [u8; 2] = [0x12, 0x34];
 
-/// What packets from a container begin with.
+/// The first bytes of packets from a container.
 pub(crate) const FROM_CONTAINER: [u8; 2] = *b"AB";
 
 /// The length of a string that is none: a null of Java's.
@@ -24,7 +24,7 @@ pub(crate) const NO_STRING: u16 = 0xFFFF;
 #[error("the request's head takes more than the {0} bytes of a packet")]
 pub struct TooLong(pub usize);
 
-/// What no container says; nothing after it can be understood.
+/// Input that no container sends; nothing after it can be interpreted.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Malformed {
     /// Something else is spoken.
@@ -41,7 +41,7 @@ pub enum Malformed {
     /// A message that the protocol does not have.
     #[error("a message of type {0}")]
     Type(u8),
-    /// What a packet has to hold goes on behind its end.
+    /// A field that continues after the packet's end.
     #[error("a packet of type {0} ends before what it holds does")]
     Short(u8),
     /// Bytes are left in a packet.
@@ -63,7 +63,7 @@ pub enum Malformed {
     Order {
         /// Its type.
         kind: u8,
-        /// What it comes after, or before.
+        /// The event it comes after, or before.
         when: &'static str,
     },
 }
@@ -80,7 +80,7 @@ pub(crate) fn string(text: Option<&[u8]>, out: &mut Vec<u8>) {
     }
 }
 
-/// What is left of a packet's content.
+/// The rest of a packet's content.
 #[derive(Debug)]
 pub(crate) struct Content<'a> {
     kind: u8,

@@ -1,4 +1,4 @@
-//! What a web server says: packets appended to a buffer.
+//! The web server's side: packets appended to a buffer.
 
 use crate::code;
 use crate::packet::{ENVELOPE, LONGEST, NO_STRING, TO_CONTAINER, TooLong, string};
@@ -27,7 +27,7 @@ pub struct ForwardRequest<'a> {
     pub remote_addr: &'a [u8],
     /// Its name, where it has been looked up.
     pub remote_host: Option<&'a [u8]>,
-    /// What the client has called the server.
+    /// The server's name, as the client used it.
     pub server_name: &'a [u8],
     /// And its port.
     pub server_port: u16,
@@ -35,18 +35,18 @@ pub struct ForwardRequest<'a> {
     pub is_ssl: bool,
     /// The fields.
     pub headers: &'a [(&'a [u8], &'a [u8])],
-    /// What is known beyond that.
+    /// Further facts.
     pub attributes: &'a [Attribute<'a>],
 }
 
-/// What is known of a request beyond what has a place of its own ("Attributes").
+/// Facts about a request without a field of their own ("Attributes").
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Attribute<'a> {
-    /// Who the web server has found the user to be.
+    /// The authenticated user.
     RemoteUser(&'a [u8]),
     /// How: `Basic`.
     AuthType(&'a [u8]),
-    /// What follows the question mark.
+    /// The part after the question mark.
     QueryString(&'a [u8]),
     /// The container's own name among several (`jvmRoute`).
     Route(&'a [u8]),
@@ -58,7 +58,7 @@ pub enum Attribute<'a> {
     SslSession(&'a [u8]),
     /// The length of the cipher's key, in bits.
     SslKeySize(u16),
-    /// What the container lets in only whoever knows it.
+    /// The secret that the container requires.
     Secret(&'a [u8]),
     /// Another one: programs see it as an attribute of the request. Tomcat refuses requests with names that it has not
     /// been told to expect (`allowedRequestAttributesPattern`), but for a few that it knows.
@@ -66,7 +66,7 @@ pub enum Attribute<'a> {
 }
 
 impl Attribute<'_> {
-    /// What a name of Tomcat's own begins with.
+    /// The code of an attribute with a name of Tomcat's own.
     const NAMED: u8 = 0x0A;
 
     fn encode(&self, out: &mut Vec<u8>) {

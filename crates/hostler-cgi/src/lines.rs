@@ -80,7 +80,7 @@ impl Lines {
         Self { limits, line: Vec::new(), total: 0, count: 0 }
     }
 
-    /// Whether a line has been completed so far.
+    /// Returns whether a line has been completed so far.
     pub(crate) fn any(&self) -> bool {
         self.count > 0
     }

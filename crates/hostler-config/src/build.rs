@@ -94,14 +94,14 @@ fn unknown(cmd: &mut Command<'_>, node: &Node) {
     cmd.builder.error(node.origin, &node.name, message, String::new());
 }
 
-/// What becomes of a line.
+/// The verdict on a line.
 enum Verdict {
     Go,
     Skip,
     Wrong(String),
 }
 
-/// Whether the directive may stand here.
+/// Returns whether the directive may stand here.
 fn check(cmd: &mut Command<'_>, directive: &Directive, node: &Node) -> Verdict {
     match (directive.action, &node.children) {
         (Action::Set(_), Some(_)) => return Verdict::Wrong("is not a section".to_owned()),
@@ -229,7 +229,7 @@ fn apply(cmd: &mut Command<'_>, arity: Arity, set: Set, raw: &str) -> Result<(),
     }
 }
 
-/// How many of the first words may not be empty: what can be left out can be empty, too.
+/// Returns how many of the first arguments must not be empty: an optional argument may be empty, too.
 fn filled(arity: Arity) -> usize {
     match arity {
         Arity::NoArgs | Arity::RawArgs | Arity::TakeArgv => 0,

@@ -1,5 +1,5 @@
-//! What the commands of one run share: what the tree knows besides its lines, what has been found wrong, and what is
-//! being filled. Which directives there are it does not know; it is told how to find one ([`Language`]).
+//! State that the commands of one run share: the tree's facts beyond its lines, the errors found, and the settings
+//! being filled. It does not know the directives; a [`Language`] finds them.
 
 use crate::directives::auth::Alias;
 use crate::directives::authz::Requirement;
@@ -17,7 +17,7 @@ use std::time::Instant;
 /// After this many errors the rest is not worth reading.
 const MAX_ERRORS: usize = 100;
 
-/// What stands above the directives and is handed down to them: the table of them all, and who carries lines out.
+/// The upper layer's knowledge that directives need: the table of all directives, and the function that applies lines.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Language {
     /// Carries out lines with the command's configuration; mistakes are collected.
@@ -36,7 +36,7 @@ pub struct Aliases {
     pub(crate) filters: HashSet<String>,
 }
 
-/// What is shared by all commands of one run.
+/// State shared by all commands of one run.
 #[derive(Debug)]
 pub(crate) struct Builder {
     pub(crate) language: Language,
@@ -45,7 +45,7 @@ pub(crate) struct Builder {
     pub(crate) errors: Vec<ConfigError>,
     pub(crate) warnings: Vec<Warning>,
     pub(crate) regex_options: RegexOptions,
-    /// What .htaccess may contain; `None` in configuration files.
+    /// The directives allowed in .htaccess; `None` in configuration files.
     pub(crate) allow: Option<Arc<Allow>>,
     /// The virtual host that an .htaccess file is read for; `None` in configuration files.
     pub(crate) host: Option<Origin>,
@@ -54,7 +54,7 @@ pub(crate) struct Builder {
     /// When an .htaccess file has taken too long: compiling a thousand monstrous patterns must not hold up
     /// everybody else.
     pub(crate) deadline: Option<Instant>,
-    /// What [`hostler_expr::effort::compiled`] may come to.
+    /// The limit of [`hostler_expr::effort::compiled`].
     pub(crate) most_compiled: Option<u64>,
     /// Settings of the section being filled.
     pub(crate) trail: Vec<Setting>,
@@ -63,7 +63,7 @@ pub(crate) struct Builder {
     next_section: u32,
     /// Of what sections say with directives of Perl modules.
     layers: u32,
-    /// How many sections the line is in.
+    /// The number of sections around the line.
     pub(crate) depth: u32,
     warned: HashSet<String>,
     /// Filters that lines name and that are not the server's own: ExtFilterDefine may come later.
@@ -117,7 +117,7 @@ impl Builder {
         }
     }
 
-    /// Whether going on makes no sense: too many errors (in .htaccess the first one decides), or out of time.
+    /// Returns whether going on makes no sense: too many errors (in .htaccess the first one decides), or out of time.
     pub(crate) fn is_over(&mut self, origin: Origin) -> bool {
         if self.deadline.is_some_and(|deadline| Instant::now() > deadline) && self.errors.is_empty() {
             self.error(origin, "", "the file takes too long to read".to_owned(), String::new());

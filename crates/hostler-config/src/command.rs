@@ -1,4 +1,4 @@
-//! What a directive's function works on: the configuration being filled, and where it stands.
+//! The arguments of a directive's function: the configuration being filled, and the place in it.
 
 use crate::builder::Builder;
 use crate::directives::auth::Alias;
@@ -9,7 +9,7 @@ use crate::{Decides, DirConfig, Facts, Node, Origin, ProcessConfig, Provider, Se
 use hostler_expr::{Expr, FileAccess, Flags, Kind as ExprKind, Regex, RegexOptions};
 use std::sync::Arc;
 
-/// What kind of file or block the line belongs to.
+/// The kind of file or block that the line belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Context {
     /// Outside of `<VirtualHost>`.
@@ -20,7 +20,7 @@ pub enum Context {
     Htaccess,
 }
 
-/// Which sections the line is inside of.
+/// The sections around the line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Inside {
     /// `<Directory>`, `<DirectoryMatch>`.
@@ -56,23 +56,23 @@ pub struct Place {
     pub regex: Option<Regex>,
 }
 
-/// What a directive's function works on.
+/// The arguments of a directive's function.
 pub struct Command<'a> {
     /// The directory configuration being filled: of the section, the .htaccess file, or the server's defaults.
     pub dir: &'a mut DirConfig,
     /// The server's configuration. In .htaccess a scratch value that nobody reads.
     pub server: &'a mut ServerConfig,
-    /// What concerns the process.
+    /// The process-wide settings.
     pub process: &'a mut ProcessConfig,
-    /// What kind of file or block the line belongs to.
+    /// The kind of file or block that the line belongs to.
     pub context: Context,
-    /// Which sections it is inside of.
+    /// The sections around it.
     pub inside: Inside,
     /// The innermost section with a path; `None` outside of sections.
     pub place: Option<&'a Place>,
     /// The methods of the enclosing Limit or LimitExcept.
     pub limited: Option<Arc<MethodSet>>,
-    /// Where the directive stands.
+    /// The directive's place.
     pub origin: Origin,
     /// The directive.
     pub directive: &'static Directive,
@@ -120,13 +120,13 @@ impl Command<'_> {
         (self.builder.language.find)(name)
     }
 
-    /// Whether the line is in an .htaccess file.
+    /// Returns whether the line is in an .htaccess file.
     #[must_use]
     pub fn is_htaccess(&self) -> bool {
         self.context == Context::Htaccess
     }
 
-    /// Whether it concerns a part of the site only: a section, or the directory of an .htaccess file.
+    /// Returns whether it concerns a part of the site only: a section, or the directory of an .htaccess file.
     #[must_use]
     pub fn is_in_section(&self) -> bool {
         self.inside.any() || self.is_htaccess()
@@ -243,13 +243,13 @@ impl Command<'_> {
         own.or_else(|| of(None)).map(|provider| provider.function.as_str())
     }
 
-    /// Whether programs of mod_perl 1 may know a requirement that is not the server's own, as in Apache 1.3.
+    /// Returns whether programs of mod_perl 1 may know a requirement that is not the server's own, as in Apache 1.3.
     pub(crate) fn may_leave_to_old_programs(&self) -> bool {
         let hosts = &self.builder.facts.old_programs;
         hosts.contains(&None) || self.host().is_some_and(|host| hosts.contains(&Some(host)))
     }
 
-    /// What `<AuthnProviderAlias>` has named so.
+    /// Returns the `<AuthnProviderAlias>` of this name.
     pub(crate) fn authn_alias(&self, name: &str) -> Option<Arc<Alias>> {
         self.builder.aliases.authn.get(name).cloned()
     }
@@ -258,7 +258,7 @@ impl Command<'_> {
         Arc::make_mut(&mut self.builder.aliases).authn.insert(name.to_owned(), Arc::new(alias));
     }
 
-    /// What `<AuthzProviderAlias>` has named so.
+    /// Returns the `<AuthzProviderAlias>` of this name.
     pub(crate) fn authz_alias(&self, name: &str) -> Option<&Requirement> {
         self.builder.aliases.authz.get(name)
     }
@@ -267,13 +267,13 @@ impl Command<'_> {
         Arc::make_mut(&mut self.builder.aliases).authz.insert(name.to_owned(), requirement);
     }
 
-    /// What lines of a section say that is no place: nothing is merged with it by itself.
+    /// Reads the lines of a section that is no place: nothing is merged with it by itself.
     pub(crate) fn aside(&mut self, nodes: &[Node]) -> DirConfig {
         let inside = Inside { directory: true, ..Inside::default() };
         self.fill(None, inside, nodes).0
     }
 
-    /// Where the virtual host begins that the line is for; `None`: it is the main server's.
+    /// Returns the first line of the virtual host that the line belongs to; `None`: the main server's.
     #[must_use]
     pub fn host(&self) -> Option<Origin> {
         self.builder.host.or(self.builder.filling)

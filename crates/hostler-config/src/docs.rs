@@ -35,7 +35,7 @@ pub fn directives_markdown() -> String {
     page + &not_implemented()
 }
 
-/// What is carried out, by the modules' names, `core_module` first.
+/// Returns the supported directives by the modules' names, `core_module` first.
 fn by_module() -> Vec<(&'static str, Vec<&'static Directive>)> {
     let mut modules: BTreeMap<(bool, &str), Vec<&Directive>> = BTreeMap::new();
     for module in modules::all_modules() {

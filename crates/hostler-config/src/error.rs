@@ -13,7 +13,7 @@ pub struct ConfigError {
     pub line: u32,
     /// The directive, in Apache's spelling where it is known; empty when the line is not one.
     pub directive: String,
-    /// What is wrong, without a full stop.
+    /// The fault, without a full stop.
     pub message: String,
     /// The accepted form, directive included; empty when there is nothing to add.
     pub form: String,

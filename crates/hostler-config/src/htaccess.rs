@@ -25,22 +25,22 @@ const MOST_COMPILED: u64 = 4 << 20;
 /// Longest time for carrying out an .htaccess file; ordinary ones take less than a millisecond.
 const TIME_LIMIT: Duration = Duration::from_secs(2);
 
-/// Where the file stands and what it may contain.
+/// The file's place and the directives it may contain.
 #[derive(Clone, Debug)]
 pub struct HtaccessScope<'a> {
     /// The configuration that the server runs with.
     pub config: &'a Config,
-    /// Where the virtual host of the request begins ([`crate::Server::origin`]).
+    /// The first line of the request's virtual host ([`crate::Server::origin`]).
     pub host: Origin,
     /// Path of the file, for messages.
     pub file: &'a str,
     /// Its directory, absolute, without a slash at the end.
     pub directory: &'a str,
-    /// What AllowOverride says for the directory.
+    /// The directory's AllowOverride.
     pub allow: Arc<Allow>,
 }
 
-/// What the file says.
+/// The contents of the file.
 #[derive(Clone, Debug, Default)]
 pub struct Htaccess {
     /// To be merged over what applies so far.

@@ -17,7 +17,7 @@ pub(crate) const MAX_LINE: usize = 1024 * 1024;
 pub(crate) struct Line {
     /// Number of its last physical line, from 1: what Apache reports.
     pub(crate) number: u32,
-    /// What kind of line.
+    /// The kind of line.
     pub(crate) kind: LineKind,
 }
 

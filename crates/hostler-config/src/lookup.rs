@@ -1,5 +1,5 @@
-//! Which sections apply, in merge order. Pure functions, for the front and for `hostler explain`; reading
-//! .htaccess files and evaluating conditions is the caller's part.
+//! The applicable sections in merge order. Pure functions, for the front and for `hostler explain`; the caller reads
+//! .htaccess files and evaluates conditions.
 //!
 //! A regular expression that gives up is an error, not a mismatch: the section might have forbidden something.
 //!
@@ -140,8 +140,8 @@ fn merged_slashes(path: &[u8]) -> Cow<'_, [u8]> {
     Cow::Owned(merged)
 }
 
-/// What the named groups of a Match section make of the text that it matched: names for the environment
-/// (`MATCH_NAME`) and values.
+/// Returns the named groups of a Match section in the text it matched: names for the environment (`MATCH_NAME`) and
+/// values.
 ///
 /// # Errors
 /// When the regular expression gave up.

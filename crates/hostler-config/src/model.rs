@@ -23,7 +23,7 @@ macro_rules! parts {
         }
 
         impl $name {
-            /// What applies when `over` is more specific than `self`.
+            /// Returns the merged settings when `over` is more specific than `self`.
             #[must_use]
             pub fn merge(&self, over: &Self) -> Self {
                 Self {
@@ -48,14 +48,14 @@ macro_rules! parts {
 }
 
 parts!(
-    /// What a directory, file, location or condition sets: one part per module. As merged for a request, the
+    /// The settings of a directory, file, location or condition: one part for each module. As merged for a request, the
     /// values that apply to it.
     DirConfig, Dir: core alias dir mime env setenvif headers authz access_compat auth log_config expires
     autoindex filter actions include cgi ssl perl php pool proxy proxy_fcgi proxy_html fcgid reach rewrite servlet negotiation reflector remoteip speling usertrack vhost_alias charset_lite substitute sed session imagemap cern_meta info xml2enc userdir log_debug log_forensic
 );
 
 parts!(
-    /// What a virtual host sets: one part per module.
+    /// The settings of a virtual host: one part for each module.
     ServerConfig, Server: core alias dir mime env setenvif headers authz access_compat auth log_config expires
     autoindex filter actions include cgi ssl perl php pool proxy proxy_fcgi proxy_html fcgid reach rewrite servlet negotiation reflector remoteip speling usertrack vhost_alias charset_lite substitute sed session imagemap cern_meta info xml2enc userdir log_debug log_forensic jk
 );
@@ -65,17 +65,17 @@ parts!(
 pub struct Config {
     /// The main server first, then the virtual hosts in the order of the files.
     pub servers: Vec<Arc<Server>>,
-    /// What concerns the process as a whole.
+    /// The process-wide settings.
     pub process: ProcessConfig,
     /// The configuration files by name; [`crate::Origin::file`] is an index.
     pub files: Vec<Arc<str>>,
-    /// What the tree knew besides its lines; .htaccess files need it.
+    /// The tree's facts beyond its lines; .htaccess files need them.
     pub facts: Arc<Facts>,
     /// RegexDefaultOptions at the end of the files: what .htaccess files begin with.
     pub regex_options: hostler_expr::RegexOptions,
     /// Other names for providers; .htaccess files may use them.
     pub aliases: Arc<Aliases>,
-    /// What the operator should hear.
+    /// Warnings for the operator.
     pub warnings: Vec<Warning>,
     /// The top level of the files, where programs of mod_perl may ask for it (`Apache2::Directive`); empty without
     /// directives of mod_perl.
@@ -96,7 +96,7 @@ pub struct TopLevel {
 pub struct Server {
     /// Index in [`Config::servers`].
     pub id: u32,
-    /// Where its section begins.
+    /// The first line of its section.
     pub origin: crate::Origin,
     /// The addresses of `<VirtualHost ...>`; empty for the main server.
     pub addresses: Vec<VhostAddress>,
@@ -113,7 +113,7 @@ pub struct Server {
     pub settings: Vec<Setting>,
     /// It is what the server of this number is for one of its users (UserDir): no request is for it by its name.
     pub user_of: Option<u32>,
-    /// What this server is for each of its users (UserDir), by their names: numbers of servers.
+    /// The servers of this one's users (UserDir), by the users' names: numbers of servers.
     pub users: Arc<BTreeMap<Box<str>, u32>>,
     /// How it names itself.
     pub canonical: Canonical,
@@ -168,7 +168,7 @@ pub struct Listen {
     pub protocol: String,
 }
 
-/// What concerns the process as a whole. Values are as configured; names of users are not yet resolved.
+/// The process-wide settings. Values are as configured; names of users are not yet resolved.
 #[derive(Clone, Debug, Default)]
 pub struct ProcessConfig {
     /// `User`: a name or `#uid`.

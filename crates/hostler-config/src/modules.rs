@@ -223,7 +223,7 @@ mod tests {
         assert_eq!(nearest("Xyzzyplugh"), None);
     }
 
-    /// What configurations in the wild use most; each must at least be known.
+    /// The directives that configurations in the wild use most; each must at least be known.
     const USED: &str = "ServerRoot Listen ServerName ServerAlias ServerAdmin DocumentRoot User Group PidFile Timeout \
         KeepAlive KeepAliveTimeout MaxKeepAliveRequests ErrorLog LogLevel LogFormat CustomLog TransferLog Include \
         IncludeOptional Define LoadModule IfModule IfDefine IfVersion IfFile IfDirective VirtualHost Directory \

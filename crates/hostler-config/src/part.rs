@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 /// A module's configuration for a directory or a server, and how two of them become one.
 pub trait Merge: Clone + Default + fmt::Debug + Send + Sync + 'static {
-    /// What applies when `over` is more specific than `self`. Merging with [`Merge::unset`] on either side must
-    /// change nothing: a [`Part`] in which nothing is set is not merged at all.
+    /// Returns the merged settings when `over` is more specific than `self`. Merging with [`Merge::unset`] on either
+    /// side must change nothing: a [`Part`] in which nothing is set is not merged at all.
     #[must_use]
     fn merge(&self, over: &Self) -> Self;
 
@@ -39,13 +39,13 @@ pub fn over<T: Clone>(base: &Option<T>, over: &Option<T>) -> Option<T> {
 pub struct Part<T>(Option<Arc<T>>);
 
 impl<T> Part<T> {
-    /// Whether some directive of the module was given.
+    /// Returns whether some directive of the module was given.
     #[must_use]
     pub fn is_set(&self) -> bool {
         self.0.is_some()
     }
 
-    /// Whether both are the same shared value (or both unset): a cheap way to see that nothing differs.
+    /// Returns whether both are the same shared value (or both unset): a cheap way to see that nothing differs.
     #[must_use]
     pub fn is_same(&self, other: &Self) -> bool {
         match (&self.0, &other.0) {
@@ -57,7 +57,7 @@ impl<T> Part<T> {
 }
 
 impl<T: Merge> Part<T> {
-    /// What applies when `over` is more specific.
+    /// Returns the merged settings when `over` is more specific.
     #[must_use]
     pub fn merge(&self, over: &Self) -> Self {
         match (&self.0, &over.0) {

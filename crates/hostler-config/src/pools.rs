@@ -18,20 +18,20 @@ use hostler_wire::site::Limits;
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
-/// What tells one pool from another.
+/// The key of a pool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct PoolKey {
     /// The site whose user the processes run as.
     pub site: SiteId,
     /// The engine.
     pub engine: &'static Engine,
-    /// What else tells its processes apart ([`Engine::generation`]).
+    /// A further distinction between its processes ([`Engine::generation`]).
     pub generation: u8,
     /// 0: shared by the site; else the virtual host that has it for itself.
     pub group: u32,
 }
 
-/// How large a pool is and how long a request waits for it.
+/// The size of a pool, and the longest wait for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PoolSettings {
     /// `StartServers`: workers at the first request (default 1).
@@ -76,7 +76,7 @@ impl PoolSettings {
 pub struct Pool {
     /// Which.
     pub key: PoolKey,
-    /// How large.
+    /// The size.
     pub settings: PoolSettings,
     /// The virtual hosts that share it, by index in [`Config::servers`], in order.
     pub servers: Vec<u32>,
@@ -87,8 +87,8 @@ pub struct Pool {
 pub struct Pools {
     /// The pools, in the order of their first virtual hosts.
     pub all: Vec<Pool>,
-    /// Those that a virtual host has a share in, by index in [`Config::servers`]: one for each engine, in the order of
-    /// the engines' names.
+    /// The pools that a virtual host has a share in, by index in [`Config::servers`]: one for each engine, in the order
+    /// of the engines' names.
     of: Vec<Vec<Share>>,
 }
 
@@ -99,7 +99,7 @@ pub struct Share {
     pub engine: &'static Engine,
     /// Index in [`Pools::all`].
     pub pool: u32,
-    /// What the pool calls the virtual host ([`hostler_wire::engine::ServerFacts::id`]). It does not depend on other
+    /// The pool's number of the virtual host ([`hostler_wire::engine::ServerFacts::id`]). It does not depend on other
     /// pools: hosts that come and go elsewhere change nothing here.
     pub place: u32,
 }
@@ -135,7 +135,7 @@ pub fn pools(config: &Config, site_of: &[SiteId]) -> Pools {
     pools
 }
 
-/// What a virtual host is called in a pool with these before it: the main server is 0 in all.
+/// Returns a virtual host's number in a pool with these before it: the main server is 0 in all.
 fn place(before: &[u32], id: u32) -> u32 {
     if id == 0 { 0 } else { before.iter().filter(|other| **other != 0).count() as u32 + 1 }
 }
@@ -145,7 +145,8 @@ fn key(main: &Server, server: &Server, site: SiteId, engine: &'static Engine) ->
     PoolKey { site, engine, generation: (engine.generation)(server), group }
 }
 
-/// Whether a virtual host has a pool for itself: what it says about its runtime or pools is not the main server's.
+/// Returns whether a virtual host has a pool for itself: what it says about its runtime or pools is not the main
+/// server's.
 fn stands_alone(main_server: &Server, server: &Server, engine: &Engine) -> bool {
     let (main, own) = (&main_server.conf, &server.conf);
     let sizes = !own.pool.is_same(&main.pool) && *own.pool != *main.pool;

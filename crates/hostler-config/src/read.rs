@@ -26,7 +26,7 @@ pub use run_perl::{Output, PerlRequest, RunAs, RunPerl};
 use crate::{Config, ConfigError, Node, Tree};
 use std::path::PathBuf;
 
-/// What to read, from the command line.
+/// The configuration to read, from the command line.
 #[derive(Clone, Debug, Default)]
 pub struct LoadOptions {
     /// `-f`: the main file.
@@ -54,12 +54,12 @@ pub fn load(
     if errors.is_empty() { Ok((tree, config)) } else { Err(errors) }
 }
 
-/// What could be made of a configuration. With errors it is only good for finding more of them.
+/// The result of reading a configuration. With errors it only serves to find more of them.
 #[derive(Clone, Debug, Default)]
 pub struct Attempt {
     /// The tree, without the lines that could not be read.
     pub tree: Tree,
-    /// What could be built of it.
+    /// The configuration as far as it could be built.
     pub config: Config,
     /// Everything that is wrong, in the order of the lines.
     pub errors: Vec<ConfigError>,

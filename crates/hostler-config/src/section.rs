@@ -4,7 +4,7 @@ use crate::{DirConfig, Origin};
 use hostler_expr::{Expr, Regex};
 use std::sync::Arc;
 
-/// Which family a section belongs to; the families merge in this order.
+/// The family of a section; the families merge in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Kind {
     /// `<Directory>`, `<DirectoryMatch>`.
@@ -19,7 +19,7 @@ pub enum Kind {
     Proxy,
 }
 
-/// What a section applies to.
+/// The target of a section.
 #[derive(Clone, Debug)]
 pub enum Pattern {
     /// A path (no slash at the end, except `/` itself), file name or URL path.
@@ -30,7 +30,7 @@ pub enum Pattern {
     Regex(Regex),
     /// If (condition only), ElseIf (both), Else (`otherwise` only).
     Condition {
-        /// What must be true.
+        /// The condition.
         condition: Option<Expr>,
         /// Applies only when the section before it in the list did not.
         otherwise: bool,
@@ -44,11 +44,11 @@ pub struct Section {
     pub id: u32,
     /// Family.
     pub kind: Kind,
-    /// What it applies to.
+    /// The target.
     pub pattern: Pattern,
-    /// What it says. Files and If sections inside it are in `conf.core`.
+    /// Its settings. Files and If sections inside it are in `conf.core`.
     pub conf: Arc<DirConfig>,
-    /// Where it begins.
+    /// Its first line.
     pub origin: Origin,
     /// Directory: number of path components (`/` has 0), by which they are sorted.
     pub depth: u32,
@@ -65,7 +65,7 @@ pub struct Setting {
     pub directive: &'static str,
     /// The rest of the line.
     pub args: Box<str>,
-    /// Where it stands.
+    /// Its place.
     pub origin: Origin,
 }
 
@@ -110,7 +110,7 @@ pub struct MethodSet {
 }
 
 impl MethodSet {
-    /// Whether the directives inside apply to the method.
+    /// Returns whether the directives inside apply to the method.
     #[must_use]
     pub fn contains(&self, method: &str) -> bool {
         let method = if method == "HEAD" { "GET" } else { method };

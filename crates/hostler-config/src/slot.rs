@@ -39,7 +39,7 @@ impl<T> fmt::Debug for Slot<T> {
 
 /// A part, whatever its type.
 trait Value: Any + fmt::Debug + Send + Sync {
-    /// What applies when `over` is more specific; of another type it can't be.
+    /// Returns the merged settings when `over` is more specific; it must be of the same type.
     fn merge(&self, over: &dyn Value) -> Option<Arc<dyn Value>>;
 
     fn copy(&self) -> Arc<dyn Value>;
@@ -82,7 +82,7 @@ impl Slots {
         own.expect("a place has one type, and the value has just been made this one's own")
     }
 
-    /// Whether both have the same shared part at a place (or none): a cheap way to see that nothing differs.
+    /// Returns whether both have the same shared part at a place (or none): a cheap way to see that nothing differs.
     #[must_use]
     pub fn is_same<T: Merge>(&self, other: &Self, slot: &Slot<T>) -> bool {
         let [one, other] = [self, other].map(|slots| slots.0.get(slot.index()).and_then(Option::as_ref));
@@ -93,7 +93,7 @@ impl Slots {
         }
     }
 
-    /// What applies when `over` is more specific.
+    /// Returns the merged settings when `over` is more specific.
     #[must_use]
     pub fn merge(&self, over: &Self) -> Self {
         let length = self.0.len().max(over.0.len());

@@ -1,5 +1,5 @@
-//! What the table of directives is made of. A module is a name and a list of [`Directive`]s; the words for
-//! arity and context are those of Apache's `http_config.h`.
+//! The elements of the table of directives. A module is a name and a list of [`Directive`]s; the words for arity and
+//! context are those of Apache's `http_config.h`.
 
 use crate::{Command, Node};
 use std::ops::BitOr;
@@ -13,12 +13,13 @@ pub struct Module {
     pub file: &'static str,
     /// Its directives.
     pub directives: &'static [Directive],
-    /// What leaving a directive out would change, where its own row does not say.
+    /// The effect of leaving a directive out, unless its own row states it.
     pub effect: Effect,
 }
 
 impl Module {
-    /// Whether any of its directives is carried out. The others of such a module are listed to be refused with a reason.
+    /// Returns whether any of its directives is carried out. The others of such a module are listed to be refused with
+    /// a reason.
     #[must_use]
     pub fn is_there(&self) -> bool {
         let is_refused = |directive: &Directive| matches!(directive.action, Action::Refused(_));
@@ -31,29 +32,29 @@ impl Module {
 pub struct Directive {
     /// Apache's spelling; looked up without regard to case. Sections without their brackets.
     pub name: &'static str,
-    /// Which arguments it takes.
+    /// The number of arguments.
     pub arity: Arity,
     /// The accepted form of the arguments, for errors and documentation: `On|Off`.
     pub form: &'static str,
     /// One line of documentation.
     pub doc: &'static str,
-    /// Where it may stand.
+    /// The contexts that allow it.
     pub contexts: Contexts,
-    /// Which AllowOverride class permits it in .htaccess.
+    /// The AllowOverride class that permits it in .htaccess.
     pub overrides: Overrides,
-    /// What it does.
+    /// Its action.
     pub action: Action,
-    /// What leaving it out would change; `None`: as its module says.
+    /// The effect of leaving it out; `None`: the module's.
     pub effect: Option<Effect>,
 }
 
-/// What it would change if a line were left out. A block for a module that is not there may be left out only if that
-/// is harmless for all of its lines.
+/// The effect of leaving a line out. A block for a module that is not there may be left out only if that is harmless
+/// for all of its lines.
 #[derive(Clone, Copy, Debug)]
 pub enum Effect {
-    /// Who may see what. What is not known counts as such.
+    /// Access to content. Unknown directives count as such.
     Guards,
-    /// Which files are handed to a program: their source could be sent instead.
+    /// The assignment of files to a program: their source could be sent instead.
     HandsOver,
     /// Neither.
     Harmless,
@@ -65,7 +66,7 @@ pub enum Effect {
     AsItsLines,
 }
 
-/// What a directive does.
+/// The action of a directive.
 #[derive(Clone, Copy, Debug)]
 pub enum Action {
     /// Sets something. An `Err` is the sentence of the error, without the directive's name.
@@ -117,7 +118,7 @@ impl Directive {
         Self { action: Action::Refused(why), ..directive }
     }
 
-    /// Whether it does something; else it is only known by name.
+    /// Returns whether it does something; else it is only known by name.
     #[must_use]
     pub const fn is_carried_out(&self) -> bool {
         matches!(self.action, Action::Set(_) | Action::Section(_) | Action::Read)
@@ -149,7 +150,7 @@ impl Directive {
     }
 }
 
-/// Which arguments a directive takes.
+/// The arguments of a directive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arity {
     /// None.
@@ -180,7 +181,7 @@ pub enum Arity {
     RawArgs,
 }
 
-/// Where a directive may stand.
+/// The contexts that allow a directive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Contexts(u8);
 
@@ -208,7 +209,7 @@ impl Contexts {
     pub(crate) const DIR_BIT: u8 = 4;
     pub(crate) const HTACCESS_BIT: u8 = 8;
 
-    /// Whether .htaccess is among the places.
+    /// Returns whether .htaccess is among the places.
     #[must_use]
     pub const fn in_htaccess(self) -> bool {
         self.has(Self::HTACCESS_BIT)
@@ -241,7 +242,7 @@ impl Overrides {
     /// For a directive: any class permits it.
     pub const ALL: Self = Self(31);
 
-    /// Whether the two have a class in common.
+    /// Returns whether the two have a class in common.
     #[must_use]
     pub const fn intersects(self, other: Self) -> bool {
         self.0 & other.0 != 0

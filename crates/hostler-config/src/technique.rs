@@ -12,43 +12,43 @@ use std::sync::OnceLock;
 /// One technique of dynamic content.
 #[derive(Debug)]
 pub struct Technique {
-    /// What `hostler explain` and the lab call it: `psgi`.
+    /// The name in `hostler explain` and the lab: `psgi`.
     pub name: &'static str,
-    /// Whether it is there at all: without its engine its handlers and directives are those of a missing module.
+    /// True if it is there at all: without its engine its handlers and directives are those of a missing module.
     pub is_there: fn() -> bool,
     /// Handlers that it answers for, in lower case (SetHandler, AddHandler, and types that mean one). The first is what
     /// the others mean.
     pub handlers: &'static [&'static str],
-    /// How its programs can be run; the first way is taken where nothing is said.
+    /// The ways to run its programs; the first one is the default.
     pub ways: &'static [Way],
     /// Isolations that it can't have, each with a sentence that says why and what to do.
     pub refused: &'static [(Isolation, &'static str)],
-    /// Which phases of a request its programs have a say in.
+    /// The phases of a request in which its programs take part.
     pub phases: Phases,
     /// Its directives.
     pub modules: &'static [&'static Module],
     /// `Some`: it answers in warm workers and no more, and the front needs no module for it.
     pub plain: Option<Plain>,
-    /// Whether one program answers for all URLs where these settings hold, whatever files there are: then directories have
-    /// no slash at their end and no index, unless `DirectoryCheckHandler Off` says so.
+    /// True if one program answers for all URLs where these settings hold, whatever files there are: then directories
+    /// have no slash at their end and no index, unless `DirectoryCheckHandler Off` says so.
     pub is_whole: fn(&DirConfig) -> bool,
-    /// Who answers for a file, for `hostler explain`: `the PSGI application /srv/app.psgi, in a warm worker`.
+    /// Describes the handler of a file, for `hostler explain`: `the PSGI application /srv/app.psgi, in a warm worker`.
     pub answers: fn(&DirConfig, file: &str) -> String,
 }
 
-/// What the front has to know of a technique for which it has no module.
+/// The front's facts about a technique without a module.
 #[derive(Clone, Copy, Debug)]
 pub struct Plain {
-    /// What workers are told of a directory beyond what all engines are, as bytes that only they read.
+    /// Encodes a directory's settings for workers beyond those of all engines, as bytes that only they read.
     pub directory: fn(&DirConfig) -> Vec<u8>,
-    /// Whether requests are run to their end whose client has gone.
+    /// True if requests are run to their end whose client has gone.
     pub runs_to_end: bool,
 }
 
 /// An isolation, and who runs programs so.
 pub type Way = (Isolation, Via);
 
-/// Who runs programs.
+/// The process that runs programs.
 #[derive(Clone, Copy, Debug)]
 pub enum Via {
     /// Warm workers of an engine.
@@ -59,7 +59,7 @@ pub enum Via {
     Listener,
 }
 
-/// Which phases of a request are a technique's.
+/// The phases of a request that belong to a technique.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phases {
     /// It answers.
@@ -77,26 +77,26 @@ pub struct Engine {
     pub program: fn(&Server) -> &'static str,
     /// The language, for sentences: `Perl`.
     pub language: &'static str,
-    /// What runs a virtual host's programs, for sentences: `mod_perl 2`, `PHP 8.2`.
+    /// Names the runtime of a virtual host's programs, for sentences: `mod_perl 2`, `PHP 8.2`.
     pub title: fn(&Server) -> String,
     /// The module's name in logs.
     pub log: &'static str,
-    /// What tells apart pools of one site that can't be one process, as generations of an API: any number.
+    /// Distinguishes pools of one site that cannot share a process, as generations of an API: any number.
     pub generation: fn(&Server) -> u8,
-    /// Whether a virtual host has a pool for itself, since what it says for the runtime is not the main server's.
+    /// True if a virtual host has a pool for itself, since what it says for the runtime is not the main server's.
     pub stands_alone: fn(main: &Server, own: &Server) -> bool,
-    /// Whether a section names programs for it, beside the handlers.
+    /// True if a section names programs for it, beside the handlers.
     pub has_say: fn(&DirConfig) -> bool,
-    /// Whether a virtual host does, outside of sections.
+    /// True if a virtual host does, outside of sections.
     pub has_say_in_server: fn(&ServerConfig) -> bool,
-    /// What the parent of a pool is told before it forks workers: for virtual hosts by their indexes in
+    /// Returns the setup of a pool's parent before it forks workers: for virtual hosts by their indexes in
     /// [`Config::servers`], a generation, and whether each worker serves one request.
     pub setup: fn(&Config, servers: &[u32], generation: u8, one_shot: bool) -> Setup,
-    /// Whether its programs are divided into groups, each with a pool of its own.
+    /// True if its programs are divided into groups, each with a pool of its own.
     pub groups: Option<&'static Groups>,
 }
 
-/// What is wrong: where, in which directive, and why.
+/// A fault: the place, the directive, and the reason.
 pub type Complaint = (Origin, &'static str, String);
 
 /// Names and values.
@@ -111,7 +111,7 @@ pub struct Groups {
     pub environment: fn(&Config, servers: &[u32], group: &str) -> Variables,
     /// The sizes of a group's pool.
     pub sizes: fn(&Config, servers: &[u32], group: &str) -> Sizes,
-    /// What the configuration says of groups that can't be: where, in which directive, and why.
+    /// Finds impossible groups in the configuration: the place, the directive, and the reason.
     pub check: fn(&Config) -> Vec<Complaint>,
     /// Sections of the server's configuration alone make groups, so their number needs no limit: `HostlerMemory` bounds
     /// their processes. Otherwise requests make them, as by the names of scripts.
@@ -159,7 +159,7 @@ impl Technique {
         dir.pool.isolation.or(self.ways.first().map(|way| way.0)).unwrap_or(Isolation::Exec)
     }
 
-    /// Who runs its programs at an isolation; `None`: it can't have that.
+    /// Returns the process that runs its programs at an isolation; `None`: not available.
     #[must_use]
     pub fn via(&self, isolation: Isolation) -> Option<Via> {
         self.ways.iter().find(|way| way.0 == isolation).map(|way| way.1)
@@ -191,7 +191,7 @@ impl Via {
 
 type Rows = &'static [&'static Technique];
 
-/// What is installed, for as long as the process lives.
+/// The installed table, for the life of the process.
 struct Table {
     rows: Rows,
     engines: Vec<&'static Engine>,
@@ -252,7 +252,7 @@ fn check_ways(row: &Technique) -> Result<(), String> {
     Ok(())
 }
 
-/// Who looks without a table has decided that there is none.
+/// Returns the table. The first look without one settles that there is none.
 fn table() -> &'static Table {
     #[cfg(not(test))]
     let rows: Rows = &[];

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
-/// Where a line stands.
+/// The place of a line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Origin {
     /// Index into [`Tree::files`].
@@ -22,13 +22,13 @@ pub struct Node {
     pub name: String,
     /// The rest of the line, variables replaced, quotes and backslashes still in place.
     pub args: String,
-    /// Where it stands.
+    /// Its place.
     pub origin: Origin,
     /// The contents of a section; `None` for a plain directive.
     pub children: Option<Vec<Node>>,
 }
 
-/// What the lines cannot say by themselves.
+/// Facts that the lines do not contain.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Facts {
     /// ServerRoot, absolute, without a slash at the end.
@@ -102,19 +102,19 @@ pub struct Declared {
     pub host: Option<Origin>,
 }
 
-/// What a provider of authentication or authorisation decides that is a program.
+/// The decision of an authentication or authorization provider that is a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Decides {
-    /// Who somebody is.
+    /// The identity of the user.
     Authn,
-    /// What he may see.
+    /// The rights of the user.
     Authz,
 }
 
 /// A program that decides (`PerlAddAuthnProvider`, `PerlAddAuthzProvider`).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Provider {
-    /// What it decides.
+    /// Its decision.
     pub decides: Decides,
     /// As Require and AuthBasicProvider name it.
     pub name: String,
@@ -152,9 +152,9 @@ pub struct Tree {
     pub files: Vec<String>,
     /// The top level.
     pub nodes: Vec<Node>,
-    /// What the lines cannot say by themselves.
+    /// Facts that the lines do not contain.
     pub facts: Facts,
-    /// What reading warned about: origin and sentence.
+    /// The warnings of reading: place and sentence.
     pub warnings: Vec<(Origin, String)>,
 }
 

@@ -6,7 +6,7 @@ use hostler_config::modules::all_modules;
 use hostler_config::{Action, Config, Effect, read_text};
 use std::fs;
 
-/// What stands between backquotes in the first column of its tables.
+/// Returns the names between backquotes in the first column of its tables.
 fn listed(document: &str) -> Vec<&str> {
     let rows = document.lines().filter_map(|line| line.strip_prefix("| ")?.split(" | ").next());
     rows.flat_map(|cell| cell.split('`').skip(1).step_by(2)).collect()

@@ -13,7 +13,7 @@ fn config() -> Config {
     Config::build(&read_text("Define KNOWN value\nServerName x", "/srv").unwrap()).unwrap()
 }
 
-/// What an AllowOverride line means.
+/// Returns the meaning of an AllowOverride line.
 fn allow(line: &str) -> Arc<Allow> {
     assert_eq!(hostler_techniques::install(), Ok(()));
     let text = format!("<Directory /x>\n{line}\n</Directory>");

@@ -18,7 +18,7 @@ fn errors(text: &str) -> Vec<String> {
     Config::build(&tree).expect_err(text).iter().map(ToString::to_string).collect()
 }
 
-/// What a walk passes, in words; .htaccess files in brackets.
+/// Describes the sections that a walk passes; .htaccess files in brackets.
 fn walk(server: &Server, path: &str, resource: &str) -> Vec<String> {
     let steps = lookup::directory_walk(server, path.as_bytes(), resource.as_bytes()).unwrap();
     let name = |step: &Step<'_>| match step {

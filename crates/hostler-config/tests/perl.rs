@@ -23,7 +23,7 @@ fn config(text: &str) -> Config {
     built.unwrap_or_else(|_| panic!("{text}: {:?}", errors(text)))
 }
 
-/// What applies to a URL, Location sections only.
+/// Returns the settings of a URL, Location sections only.
 fn at(server: &Server, url: &str) -> DirConfig {
     let sections = lookup::locations(server, url.as_bytes()).unwrap();
     sections.into_iter().fold((*server.defaults).clone(), |dir, section| dir.merge(&section.conf))

@@ -61,7 +61,7 @@ impl RunPerl for Echo {
 
 type Loaded = Result<(Tree, Config), Vec<ConfigError>>;
 
-/// What came of it, and what was run: line, user, first line of code.
+/// Loads a text; returns the result, and the code that was run: line, user, first line of code.
 fn loaded(text: &str) -> (Loaded, Vec<String>) {
     assert_eq!(hostler_techniques::install(), Ok(()));
     let asked = Rc::default();
@@ -328,7 +328,7 @@ fn what_builds_unseen_is_told_with_what_to_do() {
     assert!(found[0].contains("does not show: write a comment with the word add_config"), "{found:?}");
 }
 
-/// What the warm parent is to say to modules.
+/// Returns the warm parent's calls to modules.
 fn calls(config: &Config, server: usize) -> Vec<String> {
     let said =
         |text: &str| text.strip_prefix("require Apache2::Module; Apache2::Module::_said").map(str::to_owned);

@@ -14,7 +14,7 @@ const ELEMENT: usize = 24;
 /// The hash of an element in which nothing is.
 const FREE: u32 = u32::MAX;
 
-/// Whether a file says that it is one.
+/// Returns whether a file says that it is one.
 pub(crate) fn is(file: &[u8]) -> bool {
     bytes::u32(file, 0).is_ok_and(|magic| MAGIC.contains(&magic) || OTHERS.contains(&magic))
 }
@@ -49,7 +49,7 @@ pub(crate) fn read(file: &[u8], each: &mut dyn FnMut(&[u8], &[u8]) -> bool) -> R
     Ok(())
 }
 
-/// Whether to go on after a bucket.
+/// Returns whether to go on after a bucket.
 fn elements(
     file: &[u8],
     bucket: &[u8],

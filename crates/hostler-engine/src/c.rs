@@ -106,7 +106,7 @@ struct Worker {
     tables: Tables,
 }
 
-/// What C has kept of a directory's configuration.
+/// C's data about a directory's configuration.
 struct DirectorySettings(*mut c_void);
 
 impl Engine for InC {

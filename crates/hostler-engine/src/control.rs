@@ -13,10 +13,10 @@ const CHUNK: usize = 4 << 10;
 /// The front's end of the socket pair is its other side.
 pub(crate) struct Control {
     socket: OwnedFd,
-    /// What has come and was not yet taken.
+    /// Received bytes that were not taken yet.
     bytes: Vec<u8>,
     descriptors: Vec<OwnedFd>,
-    /// What is still to be sent.
+    /// Bytes to be sent.
     unsent: Vec<u8>,
 }
 
@@ -37,7 +37,7 @@ impl Control {
         }
     }
 
-    /// Whether a whole frame has come that was not taken.
+    /// Returns whether a whole frame has come that was not taken.
     pub(crate) fn has_frame(&self) -> bool {
         let head = self.bytes.first_chunk::<{ frame::HEAD }>().map(|head| Head::decode(*head));
         head.is_some_and(|head| head.is_ok_and(|head| self.bytes.len() >= frame::HEAD + head.body))
@@ -100,7 +100,7 @@ impl Control {
         message.encode(&mut self.unsent).map_err(malformed)
     }
 
-    /// Whether something was put off that is still to be sent.
+    /// Returns whether something was put off that is still to be sent.
     pub(crate) fn has_unsent(&self) -> bool {
         !self.unsent.is_empty()
     }

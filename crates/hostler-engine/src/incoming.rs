@@ -12,9 +12,9 @@ const CHUNK: (usize, usize) = (4 << 10, 64 << 10);
 /// Why there is no message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoMessage {
-    /// Nobody waits for the answer any more.
+    /// The request was abandoned.
     Abandoned,
-    /// What came is not a message.
+    /// The input is not a message.
     Malformed,
     /// A signal handler ran; ask again.
     Interrupted,

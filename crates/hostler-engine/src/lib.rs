@@ -1,5 +1,5 @@
-//! What all engines have in common: a warm parent that loads once and forks workers, and workers that serve requests which
-//! the front hands over through shared memory. What is a language's own is behind [`Engine`] and [`Serve`].
+//! The common part of all engines: a warm parent that loads once and forks workers, and workers that serve requests
+//! which the front hands over through shared memory. The language's own part is behind [`Engine`] and [`Serve`].
 //!
 //! **Runs as** the site's user; started by the site's process with a socket as descriptor 0, whose other end is the
 //! front's ([`hostler_wire::engine`]). The fronts of later generations may be attached to it, if they would have it load
@@ -49,8 +49,8 @@ pub trait Engine: Sized {
     /// The runtime and its version, for people.
     fn version(&self) -> String;
 
-    /// Whether loading it all once more would give the same, as far as can be told. Asked before a further front's workers
-    /// are forked from what is loaded.
+    /// Returns whether loading it all once more would give the same, as far as can be told. Asked before a further
+    /// front's workers are forked from what is loaded.
     fn is_unchanged(&self) -> bool {
         true
     }
@@ -58,10 +58,10 @@ pub trait Engine: Sized {
     /// The last of what the parent does before it forks for the first time.
     fn before_fork(&mut self) {}
 
-    /// What a runtime has to do about each fork of a worker.
+    /// Called around each fork of a worker.
     fn around_fork(_: Side) {}
 
-    /// What `ps` shows for the pool's processes; `None`: engine and site.
+    /// Returns the title of the pool's processes in `ps`; `None`: engine and site.
     fn title(&self) -> Option<String> {
         None
     }
@@ -86,7 +86,7 @@ pub enum Side {
 
 /// A language's runtime in a worker: serves one request after another.
 pub trait Serve: Sized {
-    /// What it makes of a directory's configuration, and keeps as long as the worker lives.
+    /// The engine's form of a directory's configuration, kept as long as the worker lives.
     type Directory;
 
     /// Takes the configuration of a directory, which requests then name by its number. `None`: the engine's own part of it

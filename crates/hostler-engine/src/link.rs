@@ -11,7 +11,7 @@ use std::time::Instant;
 
 use crate::control::Control;
 
-/// Which front; never used twice.
+/// The front's number; never reused.
 pub(crate) type LinkId = u32;
 
 /// A front.

@@ -16,19 +16,19 @@ use crate::link::{Child, Link, LinkId};
 use crate::reasons::{self, Reasons};
 use crate::{Engine, Side, process, worker};
 
-/// How long workers may take for the requests they are at, once their front is gone.
+/// The time limit for workers' requests in progress after their front has gone.
 const LAST_REQUEST: Duration = Duration::from_secs(10);
 
 /// The longest time that a worker may be stopped by a signal (SIGSTOP); then it is killed.
 const STOPPED: Duration = Duration::from_secs(5);
 
-/// How long ended workers are not told of singly.
+/// The time in which ended workers are not reported singly.
 const REST: Duration = Duration::from_millis(3);
 
 /// Workers that are forked before the first of them is told of.
 const TOGETHER: usize = 4;
 
-/// How often those who are to finish are told so again.
+/// The interval at which workers that should finish are reminded.
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// Works for the front at this socket, and for those that are attached later, until all are gone.
@@ -82,7 +82,7 @@ struct Parent<E> {
     /// The fronts that it works for.
     links: Vec<Link>,
     last_link: LinkId,
-    /// Where the site's process tells of further ones.
+    /// The socket over which the site's process announces further fronts.
     door: Option<Control>,
     signals: Signals,
     setup: Box<Setup>,
@@ -97,7 +97,7 @@ struct Parent<E> {
     hurry_at: Instant,
 }
 
-/// Who has something to say.
+/// The descriptors with events.
 struct Events {
     links: Vec<LinkId>,
     door: bool,
@@ -160,7 +160,7 @@ impl<E: Engine> Parent<E> {
         })
     }
 
-    /// Whether to stop.
+    /// Returns whether to stop.
     fn take_signals(&mut self) -> io::Result<bool> {
         let mut stop = false;
         while let Some(signal) = self.signals.next()? {

@@ -1,4 +1,4 @@
-//! What the engine does to itself as a process: descriptors, signals, name, confinement.
+//! The engine's changes to its own process: descriptors, signals, name, confinement.
 
 use hostler_sys::harden;
 use hostler_sys::process::Signal;
@@ -87,7 +87,7 @@ extern "C" fn terminate(_: libc::c_int) {
     }
 }
 
-/// Whether this worker was told to go.
+/// Returns whether this worker was told to go.
 pub(crate) fn is_terminated() -> bool {
     TERMINATED.load(Ordering::Relaxed)
 }

@@ -36,7 +36,7 @@ impl Processor {
         }
     }
 
-    /// Whether too little is left for another request.
+    /// Returns whether too little is left for another request.
     pub(crate) fn is_spent(self) -> bool {
         self.all.is_some_and(|all| used().saturating_add(self.each.unwrap_or(1)) > all)
     }

@@ -14,7 +14,7 @@ use crate::{NoMessage, Serve, process};
 /// A worker that knows so many configurations ends after its request: none is ever forgotten.
 const MANY: usize = 8192;
 
-/// What becomes of the worker after a request.
+/// The worker's fate after a request.
 pub(crate) enum Fate {
     /// It takes the next. The conversation is still to be ended.
     Stays(Conversation),
@@ -24,7 +24,7 @@ pub(crate) enum Fate {
     Malformed,
 }
 
-/// What comes of a request, apart from its body.
+/// The next input of a request, apart from its body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
     /// The head of its next part ([`Trip::request`]): the request itself, and further heads of one that stays.
@@ -33,7 +33,7 @@ pub enum Next {
     Own,
 }
 
-/// Where the request's body stands.
+/// The position of the request's body.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Body {
     Coming,
@@ -65,7 +65,7 @@ pub struct Trip<S: Serve> {
     released: bool,
     malformed: bool,
     since: Instant,
-    /// What the last request took, in microseconds.
+    /// Returns the duration of the last request, in microseconds.
     micros: u32,
     processor: Processor,
 }
@@ -133,7 +133,7 @@ impl<S: Serve> Trip<S> {
         }
     }
 
-    /// What the last request took, in microseconds.
+    /// Returns the duration of the last request, in microseconds.
     pub(crate) fn micros(&self) -> u32 {
         self.micros
     }
@@ -144,25 +144,25 @@ impl<S: Serve> Trip<S> {
         &self.request
     }
 
-    /// Whether it is to be followed by another one, or by its release ([`request_flag::STAYS`]).
+    /// Returns whether it is to be followed by another one, or by its release ([`request_flag::STAYS`]).
     #[must_use]
     pub fn stays(&self) -> bool {
         self.flags & request_flag::STAYS != 0
     }
 
-    /// What has come last of the engine's own.
+    /// Returns the engine's own last message.
     #[must_use]
     pub fn own(&self) -> &[u8] {
         &self.own
     }
 
-    /// What the engine has made of the configuration with this number.
+    /// Returns the engine's form of the configuration with this number.
     #[must_use]
     pub fn directory(&self, number: u32) -> Option<&S::Directory> {
         self.directories.get(&number)
     }
 
-    /// What the engine has been told makes no sense: its worker ends.
+    /// Handles an invalid message: its worker ends.
     pub fn malformed(&mut self) -> NoMessage {
         self.malformed = true;
         NoMessage::Malformed
@@ -170,7 +170,7 @@ impl<S: Serve> Trip<S> {
 }
 
 impl<S: Serve> Trip<S> {
-    /// What comes next; definitions are taken on the way, and the body is put aside.
+    /// Returns the next message; definitions are processed on the way, and the body is set aside.
     ///
     /// # Errors
     /// [`NoMessage`]; `Abandoned` also when the request has been released, so that no (further) head comes. Never `Interrupted`.
@@ -365,7 +365,7 @@ impl<S: Serve> Trip<S> {
         }
     }
 
-    /// Whether nobody waits for the answer any more.
+    /// Returns whether nobody waits for the answer any more.
     #[must_use]
     pub fn is_abandoned(&self) -> bool {
         self.conversation.as_ref().is_none_or(Conversation::is_abandoned)

@@ -12,14 +12,15 @@ use crate::reasons::{self, Reasons};
 use crate::trip::{Fate, Trip};
 use crate::{Engine, Serve, process};
 
-/// How often an idle worker looks whether it was told to go: a signal that comes just before it falls asleep does not
+/// The interval at which an idle worker checks whether it should exit: a signal just before it falls asleep does not
 /// wake it.
 const LOOK: Duration = Duration::from_secs(2);
 
-/// What requests take on average, in microseconds, as long as answers may wait for the next ones to be told together.
+/// The average duration of requests, in microseconds, up to which responses may wait to be announced together with the
+/// next ones.
 const LIGHT: u32 = 60;
 
-/// What a worker begins with.
+/// The inputs of a worker's start.
 pub(crate) struct Start<'a> {
     pub(crate) parent: Pid,
     pub(crate) memory: OwnedFd,
@@ -28,7 +29,7 @@ pub(crate) struct Start<'a> {
     pub(crate) setup: &'a Setup,
     /// Its name.
     pub(crate) title: &'a str,
-    /// Where it tells why it can't begin.
+    /// The channel for the reason why it cannot start.
     pub(crate) reasons: &'a Reasons,
 }
 

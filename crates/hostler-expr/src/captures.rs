@@ -81,7 +81,7 @@ impl Captures {
         *self.spans.get(index)?
     }
 
-    /// Whether a regular expression has matched and not been cleared since.
+    /// Returns whether a regular expression has matched and not been cleared since.
     #[must_use]
     pub fn has_match(&self) -> bool {
         self.spans[0].is_some()

@@ -63,7 +63,7 @@ impl Function {
         FUNCTIONS.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, function)| *function)
     }
 
-    /// Whether it needs [`crate::FileAccess::Full`].
+    /// Returns whether it needs [`crate::FileAccess::Full`].
     pub(crate) fn looks_at_files(self) -> bool {
         matches!(self, Self::File | Self::FileSize | Self::FileMod)
     }

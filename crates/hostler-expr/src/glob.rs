@@ -12,7 +12,7 @@ pub enum GlobMode {
     Path,
 }
 
-/// Whether the whole `text` matches `pattern`.
+/// Returns whether the whole `text` matches `pattern`.
 #[must_use]
 pub fn glob_matches(pattern: &[u8], text: &[u8], mode: GlobMode) -> bool {
     let (mut at_pattern, mut at_text) = (0, 0);

@@ -129,7 +129,7 @@ impl Regex {
         self.inner.pattern.len() + self.inner.program.size()
     }
 
-    /// Whether the pattern matches somewhere in the text.
+    /// Returns whether the pattern matches somewhere in the text.
     ///
     /// # Errors
     /// When the match was given up at one of the limits.

@@ -75,7 +75,7 @@ impl Subnet {
         }
     }
 
-    /// Whether the address is in the network. An IPv4-mapped IPv6 address counts as IPv4.
+    /// Returns whether the address is in the network. An IPv4-mapped IPv6 address counts as IPv4.
     #[must_use]
     pub fn contains(&self, address: IpAddr) -> bool {
         match (*self, address.to_canonical()) {

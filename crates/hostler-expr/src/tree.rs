@@ -193,7 +193,7 @@ impl Expr {
         &self.inner.source
     }
 
-    /// Whether this is a condition or a text.
+    /// Returns whether this is a condition or a text.
     #[must_use]
     pub fn kind(&self) -> Kind {
         match self.inner.root {

@@ -68,7 +68,8 @@ impl Answer {
         }
     }
 
-    /// Whether the request is done, and its last record has come whole: another one may follow on the connection.
+    /// Returns whether the request is done, and its last record has come whole: another one may follow on the
+    /// connection.
     #[must_use]
     pub fn is_over(&self) -> bool {
         self.ended && self.records.is_between()

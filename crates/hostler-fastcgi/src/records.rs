@@ -65,7 +65,7 @@ impl Records {
         (taken, Some(Piece::Content(header, &bytes[..taken])))
     }
 
-    /// Whether the stream may end here: between two records.
+    /// Returns whether the stream may end here: between two records.
     #[must_use]
     pub fn is_between(&self) -> bool {
         self.open.is_none() && self.filled == 0 && self.padding == 0

@@ -38,7 +38,7 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 use unread::Unread;
 
-/// What the streams of a connection share, so that a connection that makes no progress can be ended.
+/// State that the streams of a connection share, so that a connection without progress can be ended.
 struct Activity {
     peer: Rc<Peer>,
     deadline: Deadline,
@@ -88,7 +88,7 @@ impl Activity {
 /// A request's body.
 pub(crate) struct Incoming {
     body: hyper::body::Incoming,
-    /// What comes behind it.
+    /// The trailers after it.
     trailers: Rc<Trailers>,
     activity: Rc<Activity>,
     received: u64,
@@ -289,8 +289,9 @@ impl Drop for Working {
     }
 }
 
-/// What h2 lets pass though RFC 9113 forbids it, a value with white space at an end (§8.2.1); URLs of other schemes, which are
-/// a forward proxy's (Apache answers 400 to them); and what is beyond the limits that hold for HTTP/1 too. The status, and a sentence for the log.
+/// Checks that h2 does not make although RFC 9113 requires them: values with white space at an end (§8.2.1); URLs of
+/// other schemes, which belong to a forward proxy (Apache answers 400); and the limits that apply to HTTP/1 too.
+/// Returns the status, and a sentence for the log.
 fn unfit<B>(request: &hyper::Request<B>, limits: &Limits) -> Option<(u16, &'static str)> {
     let headers = request.headers();
     let together = |name| headers.get_all(name).iter().map(|value| value.len() + 2).sum::<usize>() - 2;

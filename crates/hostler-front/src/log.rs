@@ -70,8 +70,8 @@ fn tell(request: &Request, severity: Severity, module: &str, message: &[u8], whe
     write(&request.thread, &request.server, &entry, when);
 }
 
-/// Whether [`request`] would write; for messages that are costly to make. As in Apache a notice about a request is
-/// written whatever LogLevel says (`log_error_core`).
+/// Returns whether [`request`] would write; for messages that are costly to make. As in Apache a notice about a request
+/// is written whatever LogLevel says (`log_error_core`).
 pub(crate) fn is_written(request: &Request, severity: Severity, module: &str) -> bool {
     severity == Severity::Notice
         || levels(

@@ -1,5 +1,5 @@
-//! What is known of URLs before a request for them has gone its way: the answer itself ([`answers`]), whom to ask for it
-//! (`technique::fast`), or what its handler begins with ([`handlers`]). There is one memory of all ([`urls`]).
+//! Knowledge about URLs that lets a request skip its usual way: the response itself ([`answers`]), the worker to ask
+//! for it (`technique::fast`), or the handler's input ([`handlers`]). There is one memory of all ([`urls`]).
 
 pub(crate) mod agents;
 pub(crate) mod answers;

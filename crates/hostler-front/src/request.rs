@@ -66,7 +66,7 @@ pub(crate) struct Request {
     pub(crate) thread: Rc<Thread>,
     pub(crate) server: Arc<Server>,
     pub(crate) origin: Origin,
-    /// What it may cost, with all that is done for it.
+    /// The cost allowed for it, including all that is done on its behalf.
     pub(crate) budget: Rc<crate::limits::budget::Budget>,
     /// Unique within the front's life; with it errors on the page and in the logs find each other.
     pub(crate) number: u64,
@@ -81,7 +81,7 @@ pub(crate) struct Request {
     pub(crate) notes: Table,
     pub(crate) user: Option<Bytes>,
     pub(crate) auth_type: Option<Bytes>,
-    /// What modules keep with it.
+    /// The modules' data about it.
     pub(crate) slots: Slots,
 
     /// It is counted among its site's requests that are being answered.
@@ -90,11 +90,11 @@ pub(crate) struct Request {
     pub(crate) is_refused: bool,
     /// All access rules have let it pass.
     pub(crate) is_checked: bool,
-    /// What its file is has been found out before the phase for that.
+    /// The type of its file was determined before the phase for that.
     pub(crate) is_typed: bool,
     /// All that was looked up so far stays true while the site's epoch is [`Request::epoch`].
     pub(crate) lasting: bool,
-    /// What modules have looked at that differs between clients.
+    /// The differences between clients that modules have looked at.
     pub(crate) looks: looks::Looks,
     /// The phases before its handler, and nothing else, have led to the request that goes on in its place.
     pub(crate) is_led_on: bool,
@@ -151,7 +151,7 @@ impl Request {
         self.target.repeated_in.add(name, value.clone());
     }
 
-    /// What has come behind the body counts for what looks at the request's fields from now on, where `MergeTrailers` says so.
+    /// Adds the trailers of the body to the request's fields, where `MergeTrailers` is on.
     pub(crate) fn merge_trailers(&mut self) {
         self.client.trailers.merge(&self.server, &mut self.target.headers_in);
     }
@@ -204,8 +204,8 @@ impl Request {
         site
     }
 
-    /// Whether all files that were looked at are this site's, and it has had this epoch since; also for those that it goes on
-    /// for.
+    /// Returns whether all files that were looked at are this site's, and it has had this epoch since; also for those
+    /// that it goes on for.
     pub(crate) fn holds_for(&self, site: &Site, epoch: u64) -> bool {
         self.chain().all(|request| request.epoch.get().is_none_or(|looked_at| looked_at == (site.id, epoch)))
     }
@@ -217,7 +217,7 @@ impl Request {
         self.target.args = query.map(Bytes::copy_from_slice);
     }
 
-    /// How deep a sub-request it is; 0: none.
+    /// Returns its depth as a sub-request; 0: it is none.
     pub(crate) fn depth(&self) -> u8 {
         if let Origin::Sub(depth) = self.origin { depth } else { 0 }
     }
@@ -226,14 +226,14 @@ impl Request {
         self.depth() > 0
     }
 
-    /// Whether the hooks of [`Phase::PostRead`](crate::hook::phases::Phase::PostRead) run for it: a client's request, and
-    /// each one that goes on after an internal redirect, in a sub-request too (`internal_internal_redirect`). A
-    /// sub-request itself starts with its parent's variables instead.
+    /// Returns whether the hooks of [`Phase::PostRead`](crate::hook::phases::Phase::PostRead) run for it: a client's
+    /// request, and each one that goes on after an internal redirect, in a sub-request too
+    /// (`internal_internal_redirect`). A sub-request itself starts with its parent's variables instead.
     pub(crate) fn is_read_anew(&self) -> bool {
         !self.is_sub() || self.prev.is_some()
     }
 
-    /// Whether its answer is a part of another's, also where that is made as if it were one of its own.
+    /// Returns whether its answer is a part of another's, also where that is made as if it were one of its own.
     pub(crate) fn is_part(&self) -> bool {
         self.is_sub() || self.slots.are_part() || self.main.is_some()
     }

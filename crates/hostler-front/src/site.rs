@@ -1,4 +1,4 @@
-//! What is asked of the sites' processes, and what is remembered of their answers.
+//! Questions to the sites' processes, and a memory of their answers.
 
 pub(crate) mod connection;
 pub(crate) mod files;

@@ -53,8 +53,8 @@ pub(crate) struct Hosts {
 /// A certificate's staple, or why it has none.
 type Stapled = Result<Arc<Staple>, String>;
 
-/// What a virtual host offers in handshakes. ALPN is settled before the handshake goes on, because a client whose
-/// protocols we don't speak is served HTTP/1.1, where rustls alone would turn it away.
+/// A virtual host's offer in handshakes. ALPN is settled before the handshake continues, because a client whose
+/// protocols are not supported is served HTTP/1.1, where rustls alone would refuse it.
 struct Host {
     /// Without ALPN.
     plain: Arc<ServerConfig>,
@@ -63,7 +63,7 @@ struct Host {
     /// `ProtocolsHonorOrder`: our order counts, not the client's.
     own_order: bool,
     certificate: Arc<CertificateFacts>,
-    /// Where clients are asked for certificates.
+    /// Set if clients are asked for certificates.
     clients: Option<Arc<clients::Policy>>,
     staples: Vec<Arc<Staple>>,
 }
@@ -91,7 +91,7 @@ impl Hosts {
         Ok(Self { servers: servers.collect::<io::Result<_>>()?, staples: making.staples })
     }
 
-    /// What is stapled, with the virtual host's [`Server::id`].
+    /// Returns the certificates to staple, with the virtual host's [`Server::id`].
     fn staples(&self) -> &[(u32, Stapled)] {
         &self.staples
     }
@@ -101,7 +101,7 @@ impl Hosts {
     }
 }
 
-/// Where the virtual host's certificate is configured.
+/// Returns the configuration line of the virtual host's certificate.
 fn place(config: &Config, server: &Server) -> String {
     let settings = server.settings.iter().chain(&config.main().settings);
     let found =
@@ -111,11 +111,11 @@ fn place(config: &Config, server: &Server) -> String {
     format!("{file}:{}: {directive}", origin.line)
 }
 
-/// What makes two virtual hosts offer the same.
+/// The settings that make two virtual hosts offer the same.
 type Key =
     (Vec<(Box<str>, Box<str>)>, Option<Box<str>>, Handshake, Vec<String>, bool, Clients, Option<Stapling>);
 
-/// What is shared while the settings are made: ten thousand virtual hosts with one certificate have one setting.
+/// State shared while the settings are built: ten thousand virtual hosts with one certificate share one setting.
 struct Making<'a> {
     provider: Arc<CryptoProvider>,
     tickets: Arc<dyn ProducesTickets>,
@@ -171,7 +171,7 @@ impl<'a> Making<'a> {
         Ok(host)
     }
 
-    /// Those of the virtual host's certificates that can be are stapled from now on.
+    /// Starts stapling for those of the virtual host's certificates that support it.
     fn staple(
         &mut self,
         server: &Server,

@@ -1,4 +1,4 @@
-//! How programs are spoken to; a file or a folder for each protocol. [`Backend`] is what a pool asks of one.
+//! The ways to speak with programs; a file or a folder for each protocol. [`Backend`] is a pool's interface to one.
 //!
 //! A pool decides who serves whom and knows no protocol; a backend knows one, and decides nothing about workers. What
 //! a conversation looks like to whoever made the request is the backend's own: all that happens in it is one function
@@ -21,7 +21,7 @@ use std::fmt::Debug;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What becomes of a request whose client has gone.
+/// The treatment of a request whose client has left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OnAbandon {
     /// One that nobody has begun on is taken back. The worker that has begun on it is told, and killed if it is not
@@ -34,7 +34,7 @@ pub enum OnAbandon {
 }
 
 impl OnAbandon {
-    /// How long it may still take.
+    /// Returns the time it may still take.
     #[must_use]
     pub const fn limit(self) -> Duration {
         match self {
@@ -71,10 +71,10 @@ pub trait Request: Debug + Send {
     /// Number of the configuration that a worker has to have been told before, once.
     fn configuration(&self) -> Option<u32>;
 
-    /// Whether all of it is there: nothing that follows has to be sent after it.
+    /// Returns whether all of it is there: nothing that follows has to be sent after it.
     fn is_whole(&self) -> bool;
 
-    /// What becomes of it when its client goes.
+    /// Returns the treatment of a request whose client leaves.
     fn on_abandon(&self) -> OnAbandon;
 
     /// The same request once more; this one is not used again.
@@ -89,11 +89,11 @@ pub trait Backend: Sized + Send + Sync + 'static {
     const PLACES_BEHIND: bool = true;
     /// A request for one.
     type Work: Request;
-    /// How a worker is reached: shared by the pool and whoever speaks with it.
+    /// The means of reaching a worker, shared by the pool and the exchanges with that worker.
     type Seat: Send + Sync;
-    /// What a request has of its worker's seat, from its offer to its end.
+    /// A request's hold on its worker's seat, from its offer to its end.
     type Place: Place<Self>;
-    /// What all workers of a pool share.
+    /// State that all workers of a pool share.
     type Common: Common;
 
     /// Requests that a worker may have at the same time, those behind a running one included; at most 32.
@@ -110,15 +110,15 @@ pub trait Place<B: Backend>: Send {
     /// A backend that can't tell answers no: then nothing is ever placed behind what its workers run.
     fn take_back(&mut self) -> bool;
 
-    /// Nobody waits for it any more, which the worker is told, unless its answer is complete. `runs_on`: it goes on to its
-    /// end all the same.
+    /// Gives up a request that nothing waits for any more. The worker is informed unless its response is complete.
+    /// `runs_on`: the request runs to its end nevertheless.
     fn abandon(&mut self, runs_on: bool);
 
-    /// How far an abandoned request is. Passes over some of what the worker says, and never waits.
+    /// Returns the progress of an abandoned request. Skips some of the worker's output, and never blocks.
     fn look(&mut self, common: &B::Common) -> AbandonedState;
 }
 
-/// How far an abandoned request is.
+/// The progress of an abandoned request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AbandonedState {
     /// The worker is still at it.
@@ -132,7 +132,7 @@ pub enum AbandonedState {
     Broken,
 }
 
-/// What all workers of a pool share.
+/// State that all workers of a pool share.
 pub trait Common: Send + Sync {
     /// For a front of so many threads.
     fn new(threads: u32) -> Self;

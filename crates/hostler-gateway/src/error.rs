@@ -1,12 +1,11 @@
-//! What can go wrong between a request and its program: whose fault it is, what is answered, and one sentence
-//! for the error log.
+//! The errors between a request and its program: their origin, their status, and one sentence for the error log.
 
 use hostler_cgi::HeaderError;
 use hostler_wire::site::{ConnectError, RunError};
 use std::error::Error as StdError;
 use std::fmt;
 
-/// Whose fault an error is.
+/// The party at fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
     /// The client's.
@@ -21,18 +20,18 @@ pub enum Origin {
     Config,
 }
 
-/// How serious an error is for the operator.
+/// The severity of an error for the operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Severity {
     /// Clients do such things.
     Info,
     /// Worth a look when it happens often.
     Warn,
-    /// Somebody did not get an answer, and it is not their fault.
+    /// A client got no proper response, and it is not the client's fault.
     Error,
 }
 
-/// What went wrong.
+/// The kind of error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Kind {
     /// The client closed the connection before its request was complete.
@@ -57,7 +56,7 @@ pub enum Kind {
     SiteLost,
     /// The program ended, or closed its output, without a header.
     NoHeader,
-    /// What the program sent is no header.
+    /// The program's output does not begin with a header.
     BadHeader,
     /// A signal ended the program.
     Killed,
@@ -89,7 +88,7 @@ pub enum Kind {
     NameNotResolved,
     /// The program that answers has closed the connection before its answer was complete.
     ConnectionClosed,
-    /// What the program that answers said is not of its protocol.
+    /// The program's output violates its protocol.
     ProtocolViolation,
     /// The program that answers has said that it failed.
     ProgramFailed,
@@ -101,7 +100,7 @@ struct Facts {
     /// HTTP status while nothing has been answered yet.
     status: u16,
     severity: Severity,
-    /// Whether the request may be sent once more: nothing has been done for it yet.
+    /// True if the request may be sent once more: nothing has been done for it yet.
     retry: bool,
     cause: &'static str,
 }
@@ -154,7 +153,7 @@ impl Kind {
         self.facts().status
     }
 
-    /// Whether nothing of a request has been sent, as there is no connection: another program may be asked.
+    /// Returns whether nothing of a request has been sent, as there is no connection: another program may be asked.
     #[must_use]
     pub const fn is_unconnected(self) -> bool {
         matches!(self, Self::NotConnected | Self::NameNotResolved)
@@ -166,7 +165,7 @@ impl Kind {
         self.facts().cause
     }
 
-    /// How serious it is.
+    /// Returns its severity.
     #[must_use]
     pub const fn severity(self) -> Severity {
         self.facts().severity
@@ -177,11 +176,11 @@ impl Kind {
 /// path, see [`Self::of`].
 #[derive(Debug)]
 pub struct Error {
-    /// What went wrong.
+    /// The kind of error.
     pub kind: Kind,
-    /// Whose fault it is.
+    /// The party at fault.
     pub origin: Origin,
-    /// Whether the request may safely be sent once more.
+    /// True if the request may safely be sent once more.
     pub retry: bool,
     /// The details.
     pub source: Option<Box<dyn StdError + Send + Sync>>,
@@ -216,7 +215,7 @@ impl Error {
         self.kind.status()
     }
 
-    /// How serious it is.
+    /// Returns its severity.
     #[must_use]
     pub fn severity(&self) -> Severity {
         self.kind.severity()
@@ -237,7 +236,7 @@ impl Error {
         }
     }
 
-    /// What there is beyond the cause, in parentheses.
+    /// Returns the details beyond the cause, in parentheses.
     fn details(&self) -> String {
         let source = self.source.as_ref().filter(|_| self.kind != Kind::BadHeader).map(ToString::to_string);
         let said =

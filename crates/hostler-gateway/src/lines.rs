@@ -1,4 +1,4 @@
-//! What programs write to their standard error, cut into lines: so many at a time that nobody else waits for them.
+//! The standard error of programs, cut into lines: a bounded number at a time, so that other work proceeds.
 
 /// Longest line, in bytes; a longer one is cut into several.
 pub(crate) const LONGEST: usize = 8 << 10;
@@ -12,7 +12,7 @@ pub(crate) const LAST_READS: usize = 16;
 #[derive(Debug, Default)]
 pub(crate) struct Lines {
     bytes: Vec<u8>,
-    /// Where what has not been handed out begins.
+    /// The start of the bytes that have not been handed out.
     at: usize,
 }
 

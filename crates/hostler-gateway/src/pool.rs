@@ -48,22 +48,22 @@ pub struct Pool<B: Backend> {
     name: String,
     pub(crate) settings: Settings,
     state: Mutex<State<B>>,
-    /// Whether a request that comes now is refused because of those that wait; written with the state.
+    /// True if a request that comes now is refused because of those that wait; written with the state.
     full: AtomicBool,
     pub(crate) counters: Counters,
     /// Wakes [`Self::supervise`].
     pub(crate) attention: Notify,
-    /// What all workers share.
+    /// State that all workers share.
     pub(crate) common: B::Common,
     /// Numbers of requests that have waited.
     tickets: AtomicU64,
-    /// What is known of the parent.
+    /// Facts about the parent.
     facts: Mutex<Facts>,
     /// Memory that it shares with other pools.
     budget: OnceLock<Arc<Budget>>,
 }
 
-/// What is known of a pool's parent, for the status page.
+/// Facts about a pool's parent, for the status page.
 #[derive(Default)]
 pub(crate) struct Facts {
     pub(crate) pid: Option<u32>,
@@ -72,7 +72,7 @@ pub(crate) struct Facts {
     figures: Figures,
 }
 
-/// How soon an abandoned request is looked at again; the pauses grow.
+/// The first pause before an abandoned request is looked at again; later pauses are longer.
 const FIRST_LOOK: Duration = Duration::from_millis(1);
 
 impl<B: Backend> Pool<B> {
@@ -99,7 +99,7 @@ impl<B: Backend> Pool<B> {
         &self.name
     }
 
-    /// Whether a request that comes now is refused, as far as that can be told without looking closer.
+    /// Returns whether a request that comes now is refused, as far as that can be told without looking closer.
     pub(crate) fn is_full(&self) -> bool {
         self.full.load(Relaxed)
     }
@@ -229,7 +229,7 @@ impl<B: Backend> Pool<B> {
         self.attention.notify_one();
     }
 
-    /// Nobody waits for a request any more: the pool waits for its end.
+    /// Gives up a request that nothing waits for any more: the pool waits for its end.
     pub(crate) fn abandon(self: &Arc<Self>, begun: &mut RunningRequest<B>, mut place: B::Place) {
         let runs_on = begun.runs_on();
         // One that stands behind others would hold their worker liable for the time that they take.
@@ -303,13 +303,14 @@ impl<B: Backend> Pool<B> {
         self.lock().closing
     }
 
-    /// How often its processes have all been ended because nobody needed them, or others needed their memory.
+    /// Returns how many times all its processes were stopped because they were unused, or because other pools needed
+    /// their memory.
     #[must_use]
     pub fn ends(&self) -> u64 {
         self.counters.evicted.load(Relaxed) + self.counters.idled.load(Relaxed)
     }
 
-    /// What the pool is at.
+    /// Returns the state of the pool.
     #[must_use]
     pub fn status(&self) -> Status {
         let (workers, failed, queue) = {
@@ -367,7 +368,7 @@ struct Waiting<'a, B: Backend> {
     receiver: Option<oneshot::Receiver<Result<RunningRequest<B>, Error>>>,
     /// Its ticket's.
     number: u64,
-    /// Who leaves is the client.
+    /// The client itself has left.
     left: bool,
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
-/// What closes its descriptor when nobody has it any more, and not before.
+/// A descriptor that closes when its last holder drops it, and not before.
 pub trait Descriptor: AsRawFd {}
 
 impl Descriptor for OwnedFd {}

@@ -1,5 +1,5 @@
-//! Where the processes come from that are spoken to: forked from a warm parent, executed for one request, started so that
-//! they listen at a socket, or there already and connected to. A folder or file for each way.
+//! The origins of processes: forked from a warm parent, executed for one request, started so that they listen on a
+//! socket, or already there and connected to. A folder or file for each.
 //!
 //! A [`Supervisor`] is told by its pool how many workers to have and which to end; it decides nothing about requests.
 
@@ -22,7 +22,7 @@ use std::time::Instant;
 
 /// A process that runs, and that somebody watches over.
 pub trait Process {
-    /// How it has ended; `None` if that will never be known.
+    /// Polls for its exit status; `None` if it will never be known.
     fn poll_exit(&mut self, context: &mut Context<'_>) -> Poll<Option<Exit>>;
 
     /// Ends it, with all processes of its group. Called at most once, and not after its end is known.
@@ -31,7 +31,7 @@ pub trait Process {
 
 /// One way to workers. Used on one thread.
 pub trait Supervisor<B: Backend>: 'static {
-    /// What workers come from, while there is any: a parent process, say.
+    /// The origin of workers while it exists: a parent process, for example.
     type Source: Source<B>;
 
     /// Makes a source, and waits until workers can come from it. `generation`: the how manieth of the pool.
@@ -45,7 +45,7 @@ pub trait Supervisor<B: Backend>: 'static {
     ) -> impl Future<Output = Result<Self::Source, Error>>;
 }
 
-/// What workers come from.
+/// An origin of workers.
 pub trait Source<B: Backend> {
     /// Begins to make a worker; what has become of it [`Self::event`] tells. The inner error: it can't be made now.
     ///
@@ -70,7 +70,7 @@ pub trait Source<B: Backend> {
     /// The source is of no use any more.
     fn kill(&mut self, worker: WorkerId) -> impl Future<Output = Result<(), End>>;
 
-    /// What has happened next. May be dropped at any time; nothing is lost then.
+    /// Waits for the next event. May be dropped at any time without losing one.
     ///
     /// # Errors
     /// The source is of no use any more.
@@ -96,7 +96,7 @@ pub trait Source<B: Backend> {
     fn end(self, end: End);
 }
 
-/// What has become of a worker.
+/// A change in a worker's life.
 #[derive(Debug)]
 pub enum SeatEvent {
     /// It is ready; its process id, 0 if there is none that we know.
@@ -120,14 +120,14 @@ pub enum End {
     Closed,
     /// Its memory is needed elsewhere.
     Evicted,
-    /// Nobody has used it for long.
+    /// It has been idle for long.
     Idle,
-    /// What its workers have loaded is not to be used any more.
+    /// The code that its workers have loaded is out of date.
     Renewed,
 }
 
 impl End {
-    /// Whether nobody has asked for it.
+    /// Returns whether nobody has asked for it.
     #[must_use]
     pub const fn is_unasked(self) -> bool {
         matches!(self, Self::Gone | Self::Stuck)

@@ -1,6 +1,6 @@
 //! The character set of a page: what its media type says, or its first bytes, its XML declaration, its `<meta>`.
 
-/// Whether it is a text, or XML (RFC 7303).
+/// Returns whether it is a text, or XML (RFC 7303).
 #[must_use]
 pub fn is_text(kind: &[u8]) -> bool {
     let kind = kind.split(|byte| *byte == b';').next().unwrap_or_default().trim_ascii().to_ascii_lowercase();

@@ -102,8 +102,8 @@ fn check_numbers(host: &[u8]) -> Option<()> {
     (labels.clone().count() == 4 && labels.all(is_number)).then_some(())
 }
 
-/// Whether a host matches a pattern of ServerAlias: `*` is any run of characters, `?` any one (`ap_strcasecmp_match`);
-/// both sides are lower case.
+/// Returns whether a host matches a pattern of ServerAlias: `*` is any run of characters, `?` any one
+/// (`ap_strcasecmp_match`); both sides are lower case.
 #[must_use]
 pub fn glob(pattern: &[u8], text: &[u8]) -> bool {
     let (mut p, mut t) = (0, 0);

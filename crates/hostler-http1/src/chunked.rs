@@ -119,7 +119,7 @@ impl Decoder {
         }
     }
 
-    /// Whether the body's end has come.
+    /// Returns whether the body's end has come.
     #[must_use]
     pub fn is_done(&self) -> bool {
         self.state == State::Done

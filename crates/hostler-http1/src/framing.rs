@@ -8,7 +8,7 @@ use super::head::{HTTP_10, HTTP_11, Head, Version};
 const HOP_BY_HOP: [&[u8]; 7] =
     [b"connection", b"proxy-connection", b"keep-alive", b"te", b"trailer", b"transfer-encoding", b"upgrade"];
 
-/// Whether a field is about one connection, and not handed on.
+/// Returns whether a field is about one connection, and not handed on.
 #[must_use]
 pub fn is_hop_by_hop(name: &[u8]) -> bool {
     HOP_BY_HOP.iter().any(|one| name.eq_ignore_ascii_case(one))
@@ -101,7 +101,7 @@ pub fn decimal(text: &[u8]) -> Option<u64> {
     i64::try_from(number).ok().map(|_| number)
 }
 
-/// Whether a comma-separated field value has this token (without case).
+/// Returns whether a comma-separated field value has this token (without case).
 #[must_use]
 pub fn has_token(value: &[u8], token: &[u8]) -> bool {
     value.split(|&b| b == b',').any(|t| t.trim_ascii().eq_ignore_ascii_case(token))

@@ -240,7 +240,7 @@ impl Partial {
         Ok(None)
     }
 
-    /// Whether the request line has come as a whole, and more of the head is needed.
+    /// Returns whether the request line has come as a whole, and more of the head is needed.
     #[must_use]
     pub fn has_begun(&self) -> bool {
         self.head.is_some()

@@ -48,7 +48,7 @@ pub enum Fault {
     Value,
 }
 
-/// Whether a field can be sent as it is; [`field`] sends a folded value in one line.
+/// Returns whether a field can be sent as it is; [`field`] sends a folded value in one line.
 ///
 /// # Errors
 /// What is wrong with it.

@@ -90,7 +90,7 @@ pub fn split(target: &[u8]) -> Result<Target<'_>, UriError> {
     Ok(Target { authority, path: if path.is_empty() { b"/" } else { path }, query })
 }
 
-/// Whether nothing but a port, which may be empty, follows the host of an authority (RFC 3986 §3.2.3).
+/// Returns whether nothing but a port, which may be empty, follows the host of an authority (RFC 3986 §3.2.3).
 fn ends_in_port(authority: &[u8]) -> bool {
     let host = authority.iter().rposition(|&b| b == b'@').map_or(authority, |at| &authority[at + 1..]);
     let begin =

@@ -185,7 +185,7 @@ fn fragment(head: Head, payload: &[u8]) -> Option<&[u8]> {
     rest.get(..rest.len().checked_sub(padding)?)
 }
 
-/// Whether the windows in SETTINGS are such.
+/// Returns whether the windows in SETTINGS are such.
 fn windows(payload: &[u8]) -> Result<(), Fault> {
     let (settings, _) = payload.as_chunks::<6>();
     let is_too_large = |&[a, b, c, d, e, f]: &[u8; 6]| {

@@ -65,7 +65,7 @@ impl Head {
         self.flags & flag != 0
     }
 
-    /// Whether the size is one that the frame's type permits.
+    /// Returns whether the size is one that the frame's type permits.
     pub(crate) fn check(self) -> Result<(), Fault> {
         let fits = match self.kind {
             _ if self.length > LONGEST => false,

@@ -56,7 +56,7 @@ impl Name {
         }
     }
 
-    /// Whether a field of this name may have the value (RFC 9113 §8.2.1, §8.3.1).
+    /// Returns whether a field of this name may have the value (RFC 9113 §8.2.1, §8.3.1).
     fn takes(self, value: &[u8]) -> bool {
         match self {
             Self::Method => !value.is_empty() && value.iter().copied().all(is_token),

@@ -71,7 +71,7 @@ pub struct Change {
     pub ratio: Option<f64>,
     /// Its 95 % interval.
     pub interval: Option<(f64, f64)>,
-    /// Whether it is compared as a part of the other contestants'.
+    /// True if it is compared as a part of the other contestants'.
     pub relative: bool,
     /// What is to be thought of it.
     pub verdict: Verdict,
@@ -91,7 +91,7 @@ pub struct Comparison {
 }
 
 impl Comparison {
-    /// Whether anything is worse beyond noise.
+    /// Returns whether anything is worse beyond noise.
     #[must_use]
     pub fn worse(&self) -> bool {
         self.changes.iter().any(|change| change.verdict == Verdict::Worse)

@@ -66,7 +66,7 @@ pub struct Site {
     pub environment: Vec<(String, String)>,
     /// Files and folders that programs write to: given to the site's user when the lab is root.
     pub writable: Vec<PathBuf>,
-    /// Whether the configuration itself says who servers and programs run as (`User`, `AssignUserID`).
+    /// True if the configuration itself says who servers and programs run as (`User`, `AssignUserID`).
     pub names_users: bool,
 }
 

@@ -44,7 +44,7 @@ pub struct Options {
     pub scale: Option<f64>,
     /// Longest pause of clients that think for random times, in seconds.
     pub think: Option<f64>,
-    /// Whether connections stay open; `None`: as the scenario says.
+    /// True if connections stay open; `None`: as the scenario says.
     pub keep_alive: Option<bool>,
     /// For think times.
     pub seed: Option<u64>,

@@ -33,7 +33,7 @@ pub struct Run {
     pub database: Option<String>,
     /// The command that repeats it.
     pub command: String,
-    /// Whether all rounds were taken; otherwise why not ("interrupted").
+    /// True if all rounds were taken; otherwise why not ("interrupted").
     pub incomplete: Option<String>,
     /// The machine.
     pub machine: Machine,

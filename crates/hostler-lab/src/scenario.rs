@@ -38,7 +38,7 @@ pub struct Scenario {
     /// Further configuration in Apache's language for the contestants that read it: the pool of the published run.
     #[serde(default)]
     pub configuration: String,
-    /// Whether advice is looked for besides the figures: a `false` saves the time that it takes.
+    /// True if advice is looked for besides the figures: a `false` saves the time that it takes.
     #[serde(default = "wanted")]
     pub advice: bool,
     /// How often every cell is measured; the order turns around each time.
@@ -100,7 +100,7 @@ pub struct Case {
     /// The `Host` field; several: clients take them in turn.
     #[serde(default = "localhost")]
     pub hosts: Vec<String>,
-    /// Whether it is asked through TLS, of contestants whose configuration speaks it.
+    /// True if it is asked through TLS, of contestants whose configuration speaks it.
     #[serde(default)]
     pub tls: bool,
     /// Bytes of body of a `POST` (form fields); a `GET` without.

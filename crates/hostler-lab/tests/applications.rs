@@ -107,12 +107,12 @@ fn ask(server: &Running, request: &str) -> Answer {
     Answer { status, head: head.to_lowercase(), body: body.to_owned() }
 }
 
-/// Whether a technique can be had here; says why not.
+/// Returns whether a technique can be had here; says why not.
 fn available(techniques: &[Technique], name: &str) -> bool {
     available_at(techniques, name, "everybody")
 }
 
-/// Whether a technique can be had here of a server.
+/// Returns whether a technique can be had here of a server.
 fn available_at(techniques: &[Technique], name: &str, server: &str) -> bool {
     let technique = techniques.iter().find(|technique| technique.name == name).unwrap();
     let why = technique.unavailable_at(server);

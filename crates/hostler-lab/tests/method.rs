@@ -53,7 +53,7 @@ struct Park {
     mortal: BTreeMap<&'static str, u32>,
     not_available: Option<String>,
     starts: Rc<Count<u32>>,
-    /// Whether it can be started with so many workers, and what an answer then costs in seconds of processor time.
+    /// True if it can be started with so many workers, and what an answer then costs in seconds of processor time.
     pool: Option<f64>,
 }
 

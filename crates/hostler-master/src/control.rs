@@ -24,7 +24,7 @@ pub(crate) struct Channel {
     outbox: VecDeque<Outgoing>,
 }
 
-/// What a front has said.
+/// A front's message.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum FrontMessage {
     /// A message.
@@ -48,7 +48,7 @@ impl Channel {
         self.socket.as_fd()
     }
 
-    /// Whether something waits to be sent.
+    /// Returns whether something waits to be sent.
     pub(crate) fn waiting(&self) -> bool {
         !self.outbox.is_empty()
     }

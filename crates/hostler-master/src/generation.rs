@@ -16,7 +16,7 @@ use crate::site::ForFront;
 use crate::throttle::Throttle;
 use crate::watchdog::{self, Life};
 
-/// Where a generation is in its life.
+/// The phases of a generation's life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Phase {
     /// Its front has not reported ready yet; the generation before it still serves.
@@ -44,7 +44,7 @@ pub(crate) struct Front {
     pub(crate) closed: bool,
     /// It has closed its listening sockets.
     pub(crate) released: bool,
-    /// Whether it goes on.
+    /// True if it goes on.
     pub(crate) life: Life,
 }
 
@@ -54,7 +54,7 @@ pub(crate) struct Generation {
     pub(crate) number: u64,
     /// The master's part.
     pub(crate) plan: MasterPlan,
-    /// Where it is in its life.
+    /// Its phase of life.
     pub(crate) phase: Phase,
     /// Its front, while there is one.
     pub(crate) front: Option<Front>,
@@ -96,7 +96,7 @@ impl Generation {
         })
     }
 
-    /// How long a front may take until it reports ready.
+    /// Returns the time limit for a front to report ready.
     pub(crate) fn ready_timeout(&self) -> Duration {
         Duration::from_millis(u64::from(self.plan.ready_timeout_ms))
     }
@@ -134,7 +134,7 @@ impl Generation {
         matches!(self.phase, Phase::Draining { .. }) && listens
     }
 
-    /// Whether this process is its front.
+    /// Returns whether this process is its front.
     pub(crate) fn has_front(&self, pid: Pid) -> bool {
         self.front.as_ref().is_some_and(|front| front.pid == pid)
     }

@@ -21,11 +21,11 @@ use std::time::Duration;
 
 use crate::report;
 
-/// What is said when the limits can't hold.
+/// The text when the limits cannot be enforced.
 const WITHOUT: &str = "HostlerSiteMemory, HostlerSiteCPU and HostlerSiteTasks do not hold";
 /// The leaf of the server's own processes.
 const SERVER: &str = "server";
-/// How often, and how long apart, the end of a group's last processes is waited for.
+/// The number of checks for the end of a group's last processes, and the pause between them.
 const TRIES: u32 = 10;
 const PAUSE: Duration = Duration::from_millis(20);
 
@@ -33,7 +33,7 @@ const PAUSE: Duration = Duration::from_millis(20);
 pub(crate) struct Groups {
     /// The group in which we were started, or why it is of no use.
     own: Result<Group, String>,
-    /// Nobody else was in it.
+    /// It was the only one in the group.
     alone: bool,
     /// `hostler-PID`, once there are limits.
     tree: Option<Tree>,
@@ -57,7 +57,7 @@ struct SiteGroup {
     generation: u64,
 }
 
-/// What a site's process needs to be in its group.
+/// The descriptors that a site's process needs to be in its group.
 pub(crate) struct Place {
     /// It enters by this.
     pub(crate) entrance: OwnedFd,

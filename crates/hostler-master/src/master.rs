@@ -44,7 +44,7 @@ pub(crate) struct Master {
     pub(crate) generations: Vec<Generation>,
     /// The site processes of all generations.
     pub(crate) sites: Vec<SiteProcess>,
-    /// How many there have been.
+    /// The number started so far.
     pub(crate) sites_started: u32,
     /// A planner that runs.
     pub(crate) planning: Option<Planning>,
@@ -79,7 +79,7 @@ pub(crate) struct Master {
     signals: Signals,
 }
 
-/// Whose descriptor woke us.
+/// The descriptor that woke us.
 #[derive(Clone, Copy)]
 enum Source {
     Signals,

@@ -6,10 +6,10 @@ use std::ffi::{CString, OsString};
 use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 
-/// What the master was told.
+/// The master's options.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Options {
-    /// Where `hostler-front` and `hostler-site` are; the master's own directory if not given.
+    /// The folder of `hostler-front` and `hostler-site`; the master's own directory if not given.
     pub(crate) libexec: Option<PathBuf>,
     /// The program that makes plans.
     pub(crate) planner: PathBuf,

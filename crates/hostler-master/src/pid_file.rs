@@ -40,7 +40,7 @@ impl PidFile {
         Ok(Self { path: path.to_path_buf(), directory, name: name.to_os_string() })
     }
 
-    /// Where it is.
+    /// Returns its path.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
@@ -57,7 +57,7 @@ fn trust(root: bool) -> Trust<'static> {
     if root { Trust::Root(&|_| false) } else { Trust::Anyone }
 }
 
-/// Whether no other server has written this PidFile and still runs.
+/// Returns whether no other server has written this PidFile and still runs.
 ///
 /// # Errors
 /// It has, as a sentence.
@@ -79,8 +79,8 @@ fn named(path: &Path, trust: Trust<'_>) -> Option<u32> {
     std::str::from_utf8(&text).ok()?.trim().parse().ok()
 }
 
-/// Whether a process is a master that root runs, or who runs us. Numbers are given again, and a tenant's program may
-/// call itself what it likes.
+/// Returns whether a process is a master that root runs, or who runs us. Numbers are given again, and a tenant's
+/// program may call itself what it likes.
 fn is_server(pid: u32) -> bool {
     let is_master = Stat::of(pid).is_some_and(|stat| stat.name == b"hostler-master" && !stat.is_dead());
     is_master && Stat::user_of(pid).is_some_and(|user| user == 0 || user == effective_ids().0)

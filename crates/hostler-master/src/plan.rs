@@ -14,7 +14,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-/// How long a planner may take.
+/// The time limit of a planner.
 pub(crate) const LONGEST: Duration = Duration::from_secs(120);
 
 /// A running planner and what it has sent so far.

@@ -16,9 +16,9 @@ pub(crate) struct Programs {
     pub(crate) front: Program,
     /// `hostler-site`.
     pub(crate) site: Program,
-    /// Those that plans have named.
+    /// The engines that plans have named.
     pub(crate) engines: Vec<Engine>,
-    /// Where all but the planner are.
+    /// The folder of all programs but the planner.
     beside: PathBuf,
 }
 
@@ -66,7 +66,7 @@ impl Programs {
         Ok(())
     }
 
-    /// What a site's process is told of them.
+    /// Returns the list of them for a site's process.
     pub(crate) fn names(&self) -> Option<CString> {
         let names: Vec<&str> = self.engines.iter().map(|engine| engine.name.as_str()).collect();
         CString::new(format!("{ENGINES}={}", names.join(":"))).ok()

@@ -1,4 +1,4 @@
-//! What follows when a child ends, and what a front's loss means for its generation.
+//! The consequences of a child's end, and of a front's loss for its generation.
 
 use hostler_sys::process::{ExitCause, Pid, Signal, kill, reap};
 use std::time::Instant;

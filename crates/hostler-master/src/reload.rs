@@ -14,7 +14,7 @@ use crate::pid_file::{self, PidFile};
 use crate::plan::WholePlan;
 use crate::report;
 
-/// How long a front may live without its control socket.
+/// The time a front may live without its control socket.
 const LAST_MOMENT: Duration = Duration::from_secs(1);
 
 impl Master {

@@ -13,7 +13,7 @@ pub(crate) fn plainly(message: &dyn Display) {
     let _ = std::io::stderr().write_all(format!("{message}\n").as_bytes());
 }
 
-/// What an operator may want to know.
+/// Prints information for the operator.
 pub(crate) fn info(message: &dyn Display) {
     say("info", message);
 }

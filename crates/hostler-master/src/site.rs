@@ -22,14 +22,14 @@ const GRACE: Duration = Duration::from_secs(10);
 /// "Try again": what a front is told while a site is throttled.
 const EAGAIN: i32 = 11;
 
-/// What a front is told of a site's process, with the descriptors.
+/// A message to a front about a site's process, with the descriptors.
 pub(crate) type ForFront = (FromMaster, Vec<Rc<OwnedFd>>);
 
 /// A running site process.
 pub(crate) struct SiteProcess {
     /// Its process id.
     pub(crate) pid: Pid,
-    /// What fronts call it.
+    /// The fronts' number of it.
     pub(crate) number: u32,
     /// When it was started.
     pub(crate) since: Instant,
@@ -37,7 +37,7 @@ pub(crate) struct SiteProcess {
     pub(crate) kill_at: Option<Instant>,
     users: Vec<User>,
     kind: Kind,
-    /// What its group was last limited to.
+    /// The current limits of its group.
     limits: SiteLimits,
     door: Door,
     /// It is of no use to anybody any more.
@@ -53,7 +53,7 @@ struct User {
     site: SiteId,
 }
 
-/// What is the same for all who may use one process.
+/// The properties that all users of one process share.
 #[derive(PartialEq, Eq)]
 struct Kind {
     name: String,
@@ -73,12 +73,12 @@ impl SiteProcess {
         self.users.iter().any(|user| user.front == front && user.site == site)
     }
 
-    /// Whether it may be handed to a further front.
+    /// Returns whether it may be handed to a further front.
     fn can_serve(&self, kind: &Kind) -> bool {
         self.kill_at.is_none() && !self.given_up && self.kind == *kind
     }
 
-    /// What the front is told of it; its number for the site is `site`.
+    /// Returns the front's message about it; its number for the site is `site`.
     fn message(&self, site: SiteId, socket: OwnedFd, place: Option<Place>) -> ForFront {
         let directory = place.map(|place| place.directory);
         let fds = [Some(socket), directory].into_iter().flatten().map(Rc::new).collect();

@@ -32,11 +32,11 @@ const DOOR: i32 = 4;
 /// The number of the first engine in sites; the others follow. One that is not installed leaves its number free.
 const FIRST_ENGINE: i32 = 5;
 
-/// What of our environment fronts and sites get; the planner gets all of it but the service
-/// manager's words to us, for `${NAME}` in the configuration.
+/// The part of our environment that fronts and sites get; the planner gets all of it except the service manager's
+/// variables, for `${NAME}` in the configuration.
 const PASSED_ON: [&str; 4] = ["PATH", "TZ", "RUST_BACKTRACE", "HOSTLER_LOG"];
 
-/// What all children have in common.
+/// The common parts of all children.
 pub(crate) struct Nursery {
     programs: Programs,
     planner_args: Vec<CString>,
@@ -225,7 +225,7 @@ impl Nursery {
     }
 }
 
-/// What differs between fronts and sites.
+/// The differences between fronts and sites.
 struct Daemon<'a> {
     program: &'a Program,
     args: &'a [CString],

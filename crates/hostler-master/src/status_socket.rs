@@ -16,7 +16,7 @@ use std::time::Instant;
 use crate::master::Master;
 use crate::report;
 
-/// What is added to the PidFile's name.
+/// The suffix to the PidFile's name.
 const SUFFIX: &str = ".status";
 
 /// A listening status socket.

@@ -7,10 +7,10 @@ use crate::generation::Phase;
 use crate::master::Master;
 use crate::report;
 
-/// How long children may take after SIGTERM until they are killed.
+/// The time between SIGTERM and SIGKILL for children.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// How the master ends.
+/// The way the master ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ending {
     /// Everybody was told to end; whoever is left at that time is killed.

@@ -1,8 +1,8 @@
-//! How soon something that keeps failing may be tried again.
+//! The pause before something that keeps failing is tried again.
 
 use std::time::{Duration, Instant};
 
-/// Whoever lives shorter than this has failed.
+/// A process that lives shorter than this has failed.
 pub(crate) const SETTLED: Duration = Duration::from_secs(1);
 const FIRST: Duration = Duration::from_millis(100);
 const LONGEST: Duration = Duration::from_secs(30);

@@ -11,19 +11,19 @@ use crate::generation::Phase;
 use crate::master::Master;
 use crate::report;
 
-/// How long a front may be silent that has said each second that it is alive.
+/// The longest silence of a front, which normally reports every second.
 pub(crate) const SILENCE: Duration = Duration::from_secs(10);
-/// How long the other threads of a front with a stuck one have for what is open.
+/// The time that the other threads of a front with a stuck one have to finish open requests.
 const LAST_REQUESTS: Duration = Duration::from_secs(10);
-/// How long a new generation may take to be ready before a front with a stuck thread is killed without one.
+/// The time limit for a new generation to be ready before a front with a stuck thread is killed without one.
 const REPLACED: Duration = Duration::from_secs(30);
-/// How soon one new generation may follow another because of stuck threads. No front can know of one sooner, so one that
-/// says so again and again is left to its end.
+/// The least time between new generations because of stuck threads. No front can notice one sooner, so one that reports
+/// again and again is left to its end.
 const RELIEF: Duration = Duration::from_secs(5);
 /// With a delay of so much in its own loop, the master can't tell who else has been late.
 const OWN_DELAY: Duration = Duration::from_secs(2);
 
-/// What the master knows of a front's life.
+/// The master's knowledge of a front's life.
 #[derive(Debug, Default)]
 pub(crate) struct Life {
     /// When it last said that it is alive; `None`: it never has.
@@ -127,12 +127,12 @@ impl Master {
     }
 }
 
-/// Whether a new generation may be begun for a stuck thread; `last`: when the last one was.
+/// Returns whether a new generation may be begun for a stuck thread; `last`: when the last one was.
 fn may_relieve(last: Option<Instant>, now: Instant) -> bool {
     last.is_none_or(|last| now.saturating_duration_since(last) >= RELIEF)
 }
 
-/// How long a front that begins to drain has, where a thread of it is stuck.
+/// Returns the time a front has that begins to drain with a stuck thread.
 pub(crate) fn last_requests(life: &Life, now: Instant) -> Option<Instant> {
     life.doomed.map(|_| now + LAST_REQUESTS)
 }
@@ -141,8 +141,8 @@ fn pid_number(pid: Pid) -> u32 {
     pid.as_raw_nonzero().get().unsigned_abs()
 }
 
-/// Where a thread of a child stands, in the kernel's words: its state, what it waits for, its system call with the
-/// arguments, and the kernel's stack. What the kernel does not tell us (without root) is left out.
+/// Describes the position of a child's thread in the kernel's words: its state, what it waits for, its system call with
+/// the arguments, and the kernel's stack. What the kernel does not reveal (without root) is left out.
 fn stands(pid: Pid, thread: u32) -> String {
     let read = |name: &str| {
         let told = std::fs::read_to_string(format!("/proc/{}/task/{thread}/{name}", pid.as_raw_nonzero()));

@@ -129,7 +129,7 @@ fn responses(mut basic: Elements<'_>, about: &CertId) -> Option<Answer> {
     Some(Answer::OfOthers)
 }
 
-/// Whether a `CertID` is the one that was asked about. One with hashes of another kind is not.
+/// Returns whether a `CertID` is the one that was asked about. One with hashes of another kind is not.
 fn is_about(mut id: Elements<'_>, about: &CertId) -> Option<bool> {
     id.expect(SEQUENCE)?;
     let (name, key, serial) = (id.expect(OCTETS)?, id.expect(OCTETS)?, id.expect(INTEGER)?);

@@ -5,7 +5,7 @@ use crate::template::Template;
 use crate::variable::Ahead;
 use hostler_expr::{Expr, FileAccess, FileTest, Flags, Kind, Place, Regex, RegexOptions};
 
-/// How a condition tests.
+/// The test of a condition.
 #[derive(Clone, Debug)]
 pub(crate) enum Test {
     /// The text matches.

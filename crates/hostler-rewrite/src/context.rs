@@ -1,5 +1,4 @@
-//! What mod_rewrite's directives set for a server or a directory, and how a more specific place inherits from a more
-//! general one.
+//! The settings of mod_rewrite's directives for a server or a directory, and the inheritance from a more general place.
 
 use crate::expand::Maps;
 use crate::rule::Rules;
@@ -55,7 +54,7 @@ impl Options {
         found.map(|(_, option)| *option).ok_or_else(|| format!("unknown option '{word}'"))
     }
 
-    /// Whether all of these are on.
+    /// Returns whether all of these are on.
     #[must_use]
     pub fn has(self, options: Self) -> bool {
         self.0 & options.0 == options.0
@@ -68,7 +67,7 @@ impl Options {
     }
 }
 
-/// Whose rules are carried out, and in which order.
+/// The order of inherited and own rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum RuleOrder {
     Nothing,
@@ -76,7 +75,7 @@ enum RuleOrder {
     After,
 }
 
-/// What a server or a directory sets.
+/// The settings of a server or a directory.
 #[derive(Clone, Debug, Default)]
 pub struct Context {
     /// `RewriteEngine`
@@ -94,19 +93,19 @@ pub struct Context {
 }
 
 impl Context {
-    /// Whether the engine is on.
+    /// Returns whether the engine is on.
     #[must_use]
     pub fn is_on(&self) -> bool {
         self.engine == Some(true)
     }
 
-    /// Whether an option is on.
+    /// Returns whether an option is on.
     #[must_use]
     pub fn has(&self, option: Options) -> bool {
         self.options.unwrap_or_default().has(option)
     }
 
-    /// What applies where `over`, which is more specific, is there too.
+    /// Returns the merged settings when `over` is more specific.
     #[must_use]
     pub fn merge(&self, over: &Self) -> Self {
         let options = over.options.or(self.options);

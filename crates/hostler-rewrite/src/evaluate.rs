@@ -33,11 +33,11 @@ impl WhyNot {
 /// A rule's evaluation.
 #[derive(Debug, Default)]
 pub(crate) struct Evaluation {
-    /// What its pattern was matched with, where somebody needs it.
+    /// The input of its pattern, if it is wanted.
     pub(crate) input: Vec<u8>,
     /// Why it does not apply.
     pub(crate) why_not: Option<WhyNot>,
-    /// What its substitution becomes; `None`: it has none.
+    /// The result of its substitution; `None`: it has none.
     pub(crate) result: Option<Vec<u8>>,
     /// A question mark of the client's would begin a query in it.
     pub(crate) led_astray: bool,
@@ -58,7 +58,7 @@ pub(crate) struct Stopped {
     notes: Notes,
 }
 
-/// What rules of a directory work on: the file name with what follows it, without the directory.
+/// Returns the input of a directory's rules: the file name with the rest of the path, without the directory.
 pub(crate) fn subject<'h>(
     host: &'h dyn Host,
     directory: Option<&str>,
@@ -320,7 +320,7 @@ impl Scene<'_> {
         }
     }
 
-    /// What a rule that applies does.
+    /// Applies the effects of a matching rule.
     fn effects(&mut self, rule: &Rule, evaluated: &mut Evaluation) -> Result<(), Stop> {
         let none = Escapes::default();
         if let Some(substitution) = &rule.substitution {

@@ -36,7 +36,7 @@ impl From<RegexError> for Stop {
     }
 }
 
-/// What a rule would do, gathered while it is evaluated, and done when it turns out to apply.
+/// The effects of a rule, gathered while it is evaluated, and applied if it matches.
 #[derive(Debug, Default)]
 pub(crate) struct Notes {
     /// Lines of the trace.
@@ -66,14 +66,14 @@ impl QuestionMarks {
     }
 }
 
-/// What a text's value depends on.
+/// The values that a text depends on.
 pub(crate) struct Scene<'a> {
     pub(crate) host: &'a dyn Host,
     pub(crate) maps: &'a Maps,
     pub(crate) trace: u8,
-    /// What the rule's pattern matched.
+    /// The groups of the rule's pattern.
     pub(crate) rule: Captures,
-    /// What the last condition matched.
+    /// The groups of the last condition.
     pub(crate) condition: Captures,
     /// The groups of an expression that has stopped in the middle.
     pub(crate) expression: Option<Captures>,

@@ -1,5 +1,5 @@
-//! What the rules' result means: in a server, where the URL is translated to a file; and in a directory, where a
-//! request that has a file already goes on as a request for another URL.
+//! The meaning of the rules' result: in a server, where the URL is translated to a file; and in a directory, where a
+//! request that already has a file continues as a request for another URL.
 
 use crate::context::{Context, Options};
 use crate::expand::Maps;
@@ -8,7 +8,7 @@ use crate::run::{Outcome, Progress, Run};
 use crate::uri;
 use hostler_expr::{Answer, FileTest, Place};
 
-/// What the rules of a server came to.
+/// The result of a server's rules.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Translation {
     /// Nothing: translation goes on as without rules.
@@ -32,7 +32,7 @@ pub enum Translation {
     Status(u16),
 }
 
-/// What the rules of a directory came to.
+/// The result of a directory's rules.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fixup {
     /// Nothing.
@@ -61,7 +61,7 @@ pub struct Rewriting {
 }
 
 impl Rewriting {
-    /// Whether a rule with the flag `END` was the last one: no rules apply to the request any more.
+    /// Returns whether a rule with the flag `END` was the last one: no rules apply to the request any more.
     #[must_use]
     pub fn has_ended(&self) -> bool {
         self.progress.ended
@@ -142,8 +142,8 @@ impl Rewriting {
         Ok(Translation::BelowDocumentRoot(path))
     }
 
-    /// Whether a result is a path of the file system: its first segment is there, and the rule's author, not the
-    /// client, has chosen it (`UnsafePrefixStat` lifts that).
+    /// Returns whether a result is a path of the file system: its first segment is there, and the rule's author, not
+    /// the client, has chosen it (`UnsafePrefixStat` lifts that).
     fn is_file_path(&self, run: &Run<'_>, path: &[u8], host: &dyn Host) -> Result<bool, Need> {
         let end = path.iter().skip(1).position(|byte| *byte == b'/').map_or(path.len(), |at| at + 1);
         let first = &path[..end];
@@ -339,7 +339,7 @@ fn without_document_root(run: &Run<'_>, path: &[u8], host: &mut dyn Host) -> Opt
     Some(rest.to_vec())
 }
 
-/// Whether a path is a directory or leads to something below it, without climbing out of it on the way.
+/// Returns whether a path is a directory or leads to something below it, without climbing out of it on the way.
 fn is_below(path: &[u8], directory: &[u8]) -> bool {
     let directory = directory.strip_suffix(b"/").unwrap_or(directory);
     let rest = path.strip_prefix(directory).filter(|rest| rest.is_empty() || rest.starts_with(b"/"));

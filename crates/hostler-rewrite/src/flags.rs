@@ -2,7 +2,7 @@
 
 use crate::template::Template;
 
-/// What escapes the groups that a substitution refers to (`B` and its kin).
+/// The characters to escape in groups that a substitution refers to (`B` and related flags).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Escapes {
     /// `B`: what is neither letter, digit nor `_`.
@@ -18,7 +18,7 @@ pub(crate) struct Escapes {
 }
 
 impl Escapes {
-    /// Whether anything is escaped.
+    /// Returns whether anything is escaped.
     pub(crate) fn any(&self) -> bool {
         self.all || self.controls
     }

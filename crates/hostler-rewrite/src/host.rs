@@ -1,4 +1,4 @@
-//! What rewriting asks of whoever has the request, and tells it: the [`Host`] trait.
+//! Rewriting's interface to the request: the [`Host`] trait.
 
 use crate::variable::{Ahead, Variable};
 use hostler_expr::{Answer, FileTest, Place, Variable as Core};
@@ -9,15 +9,15 @@ use std::borrow::Cow;
 pub enum Need {
     /// Nothing: the time slice is over, or a match is postponed.
     Turn,
-    /// What stands at a path.
+    /// Tests the file at a path.
     File(Vec<u8>),
-    /// How a sub-request would be answered (`-U`, `-F`).
+    /// The result of a sub-request (`-U`, `-F`).
     Subrequest(Ahead, Vec<u8>),
     /// The value that a variable would have in a sub-request (`LA-U:`, `LA-F:`).
     Ahead(Ahead, Vec<u8>, Box<Variable>),
     /// A map's value.
     Map(Box<str>, Vec<u8>),
-    /// What an expression asks.
+    /// The question of an expression.
     Expression(Box<hostler_expr::Question>),
 }
 
@@ -28,14 +28,14 @@ pub struct LookupResult {
     pub status: u16,
     /// The file that it has come to.
     pub filename: Vec<u8>,
-    /// Whether something stands there.
+    /// True if something stands there.
     pub exists: bool,
 }
 
-/// What a rule came to, for who asks why (`hostler explain`).
+/// The outcome of a rule, for `hostler explain`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Explanation {
-    /// Where the rule stands.
+    /// The rule's place.
     pub place: Place,
     /// Its arguments.
     pub rule: Box<str>,
@@ -43,7 +43,7 @@ pub struct Explanation {
     pub input: Vec<u8>,
     /// Why it was not carried out; `None`: it was.
     pub why_not: Option<String>,
-    /// What it did, in words.
+    /// Its effect, in words.
     pub did: String,
 }
 
@@ -53,7 +53,7 @@ pub struct Explanation {
 pub trait Host {
     /// `REQUEST_FILENAME`: what rules work on. In server context this is the path of the URL.
     fn filename(&self) -> &[u8];
-    /// What follows the file in the path.
+    /// Returns the part of the path after the file.
     fn path_info(&self) -> &[u8];
     /// The query without its question mark.
     fn query(&self) -> Option<&[u8]>;
@@ -65,7 +65,7 @@ pub trait Host {
     fn uri(&self) -> &[u8];
     /// The request's target as the client sent it.
     fn unparsed_uri(&self) -> &[u8];
-    /// Whether this is a part of another request.
+    /// Returns whether this is a part of another request.
     fn is_subrequest(&self) -> bool;
 
     /// A variable that expressions know too.
@@ -78,9 +78,9 @@ pub trait Host {
     fn env(&self, name: &str) -> Option<Cow<'_, [u8]>>;
     /// A variable of mod_ssl.
     fn ssl_variable(&self, name: &str) -> Option<Cow<'_, [u8]>>;
-    /// What stands at a path.
+    /// Tests the file at a path.
     fn file_test(&self, test: FileTest, path: &[u8]) -> Answer<bool>;
-    /// How a sub-request would end; `None` where one must not be made.
+    /// Returns the result of a sub-request; `None` where one must not be made.
     fn subrequest(&self, how: Ahead, target: &[u8]) -> Answer<Option<LookupResult>>;
     /// A variable's value in a sub-request for a path; `None` where one must not be made.
     fn look_ahead(&self, how: Ahead, path: &[u8], variable: &Variable) -> Answer<Option<Cow<'_, [u8]>>>;
@@ -92,13 +92,13 @@ pub trait Host {
     fn scheme(&self) -> &str;
     /// The server's own URL without a path, as redirects have it: scheme, name, and port unless it is the usual one.
     fn own_url(&self) -> Vec<u8>;
-    /// Whether a name and a port are this virtual host's.
+    /// Returns whether a name and a port are this virtual host's.
     fn is_own(&self, host: &[u8], port: Option<u16>) -> bool;
     /// `DocumentRoot`
     fn document_root(&self) -> Vec<u8>;
     /// The folder and the URL's prefix that Alias and the like have mapped: `CONTEXT_DOCUMENT_ROOT`, `CONTEXT_PREFIX`.
     fn context(&self) -> (Vec<u8>, Vec<u8>);
-    /// Whether to pause before the next rule or condition.
+    /// Returns whether to pause before the next rule or condition.
     fn is_overdue(&self) -> bool {
         false
     }
@@ -117,7 +117,7 @@ pub trait Host {
     fn discard_path_info(&mut self);
     /// Sets a variable of the request, or removes it.
     fn set_env(&mut self, name: &[u8], value: Option<Vec<u8>>);
-    /// Whether a rule has set a cookie of this name for the request or one that it is a part of.
+    /// Returns whether a rule has set a cookie of this name for the request or one that it is a part of.
     fn has_cookie(&self, name: &[u8]) -> bool;
     /// Adds a `Set-Cookie` field to whatever answer there will be.
     fn add_cookie(&mut self, name: &[u8], field: Vec<u8>);
@@ -128,7 +128,7 @@ pub trait Host {
     /// The same for the handler.
     fn set_handler(&mut self, handler: Vec<u8>);
 
-    /// Which lines of the trace are wanted: 0 for none, up to 8.
+    /// Returns the wanted level of the trace: 0 for none, up to 8.
     fn trace_level(&self) -> u8 {
         0
     }
@@ -136,10 +136,10 @@ pub trait Host {
     fn trace(&mut self, _level: u8, _directory: Option<&str>, _text: &[u8]) {}
     /// An error for the log.
     fn error(&mut self, text: &str);
-    /// Whether [`Host::explain`] is wanted.
+    /// Returns whether [`Host::explain`] is wanted.
     fn is_explained(&self) -> bool {
         false
     }
-    /// What a rule came to.
+    /// Reports the outcome of a rule.
     fn explain(&mut self, _explained: Explanation) {}
 }

@@ -1,5 +1,5 @@
-//! Which rules can match a text, by what their patterns demand at its beginning. A thousand rules of simple prefixes
-//! cost one walk along the text then, and not a thousand matches.
+//! The rules that can match a text, by the prefix that their patterns require. A thousand rules with simple prefixes
+//! then cost one walk along the text instead of a thousand matches.
 //!
 //! Letters are compared without regard to case, so what is found may still not match; what is not found can't.
 
@@ -86,7 +86,7 @@ impl Index {
 /// Longest prefix that is looked at, in bytes.
 const LONGEST: usize = 64;
 
-/// What a text must begin with to match a pattern; empty if that can't be told.
+/// Returns the prefix that a text needs to match a pattern; empty if unknown.
 pub(crate) fn prefix(pattern: &str, options: RegexOptions) -> Vec<u8> {
     let Some(rest) = pattern.strip_prefix('^') else { return Vec::new() };
     if options.extended || has_alternatives(rest) {
@@ -117,7 +117,7 @@ pub(crate) fn prefix(pattern: &str, options: RegexOptions) -> Vec<u8> {
     out
 }
 
-/// Whether there may be a `|` outside of brackets. In doubt there is.
+/// Returns whether there may be a `|` outside of brackets. In doubt there is.
 fn has_alternatives(pattern: &str) -> bool {
     if !pattern.contains('|') {
         return false;

@@ -32,7 +32,7 @@ impl Function {
     }
 }
 
-/// Where a map's values come from.
+/// The source of a map's values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Source {
     /// `txt:path`: lines of a key and a value.
@@ -140,7 +140,7 @@ fn function(name: &str) -> Result<Function, String> {
 /// Longest line of a text map in bytes; what is behind it begins another line, as in Apache.
 const LONGEST_LINE: usize = 1023;
 
-/// What an entry takes beside its key and value, about: two allocations, and its place in the table.
+/// The approximate size of an entry besides its key and value: two allocations, and its place in the table.
 const OVERHEAD: usize = 96;
 
 /// A map's file that has been read.

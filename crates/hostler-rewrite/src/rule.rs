@@ -15,7 +15,7 @@ pub struct Rule {
     pub(crate) regex: Regex,
     /// `!pattern`
     pub(crate) negated: bool,
-    /// What the pattern demands at a text's beginning.
+    /// The prefix that the pattern requires.
     prefix: Vec<u8>,
     /// `None`: `-`, or an answer's status that needs none.
     pub(crate) substitution: Option<Template>,
@@ -73,13 +73,13 @@ impl Rule {
         self.regex.pattern()
     }
 
-    /// Whether another server is to answer (`P`).
+    /// Returns whether another server is to answer (`P`).
     #[must_use]
     pub fn is_proxy(&self) -> bool {
         self.flags.proxy
     }
 
-    /// Where it stands.
+    /// Its place.
     #[must_use]
     pub fn place(&self) -> &Place {
         &self.place
@@ -139,7 +139,7 @@ impl Rules {
         &self.list
     }
 
-    /// Whether there is none.
+    /// Returns whether there is none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.list.is_empty()

@@ -8,7 +8,7 @@ use crate::host::{Explanation, Host, Need};
 use crate::rule::{Rule, Rules};
 use crate::uri;
 
-/// What a list of rules came to.
+/// The outcome of a list of rules.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Outcome {
     /// No rule has changed the URL.
@@ -22,7 +22,7 @@ pub(crate) enum Outcome {
     Status(u16),
 }
 
-/// How far a request has come in a list of rules. It outlives the waits for answers.
+/// A request's position in a list of rules. It outlives the waits for values.
 #[derive(Debug, Default)]
 pub(crate) struct Progress {
     at: usize,
@@ -52,7 +52,7 @@ impl Progress {
     }
 }
 
-/// What comes after a rule.
+/// The step after a rule.
 enum Then {
     Next,
     Skip(usize),
@@ -282,7 +282,7 @@ impl Run<'_> {
         self.line(host, 2, |host| [b"forcing proxy-throughput with ", host.filename()].concat());
     }
 
-    /// What a `?` in a result begins becomes the query (`QSA`, `QSD`, `QSL`).
+    /// Moves the part of a result after `?` to the query (`QSA`, `QSD`, `QSL`).
     fn split_query(&self, result: Vec<u8>, flags: &RuleFlags, host: &mut dyn Host) -> Result<(), u16> {
         if flags.query_none {
             self.line_of_server(host, 2, |_| b"discarding query string, no parse from substitution".to_vec());
@@ -386,7 +386,7 @@ impl Progress {
     }
 }
 
-/// What comes after a rule that was carried out.
+/// Returns the step after an applied rule.
 fn after(progress: &mut Progress, flags: &RuleFlags, directory: Option<&str>, host: &mut dyn Host) -> Then {
     if flags.end {
         if host.trace_level() >= 8 {
@@ -424,7 +424,7 @@ fn own_path(host: &dyn Host) -> Option<Vec<u8>> {
     host.is_own(host_name, port).then(|| path.to_vec())
 }
 
-/// What a rule did, in words.
+/// Describes a rule's effect in words.
 fn did(progress: &Progress, rule: &Rule, then: &Then, host: &dyn Host) -> String {
     if let Then::Status(status) = then {
         return format!("answers {status}");

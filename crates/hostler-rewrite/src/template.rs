@@ -134,7 +134,7 @@ impl Pieces {
     }
 }
 
-/// Where the brace that is open is closed.
+/// Returns the position of the matching closing brace.
 fn closing(text: &str) -> Option<usize> {
     outside(text, b'}')
 }

@@ -193,7 +193,7 @@ fn request(target: &str) -> Fake {
     }
 }
 
-/// What the rules of a server make of a target; all that is asked for is not there, but for `/etc`.
+/// Applies a server's rules to a target; of the files asked for, only `/etc` exists.
 fn server(rules: &str, host: &mut Fake) -> Translation {
     let context = context(rules);
     let mut rewriting = Rewriting::default();

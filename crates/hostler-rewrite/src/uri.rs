@@ -1,4 +1,4 @@
-//! What mod_rewrite does with URLs as texts: known schemes, escaping, the query, prefixes.
+//! mod_rewrite's operations on URLs as texts: known schemes, escaping, the query, prefixes.
 
 /// Schemes that make a result an absolute URL, and whether a `?` in it begins a query (RFC 1738, RFC 2368).
 const SCHEMES: [(&[u8], bool); 18] = [
@@ -30,7 +30,7 @@ pub(crate) fn scheme(uri: &[u8]) -> Option<(usize, bool)> {
     known.map(|(name, queries)| (name.len(), *queries))
 }
 
-/// What needs no escape in a path, besides letters and digits (`ap_os_escape_path`).
+/// The characters that need no escape in a path, besides letters and digits (`ap_os_escape_path`).
 const SAFE: &[u8] = b"$-_.+!*'(),:;@&=/~";
 
 /// Escapes a path (`ap_escape_uri`), in small hexadecimal digits.
@@ -124,7 +124,7 @@ pub(crate) fn replace_prefix<'a>(text: &'a [u8], old: &[u8], new: &[u8]) -> Opti
     Some((out, rest))
 }
 
-/// Whether a text has a control character or a space in it, which must have been escaped.
+/// Returns whether a text has a control character or a space in it, which must have been escaped.
 pub(crate) fn has_controls_or_spaces(text: &[u8]) -> bool {
     text.iter().any(|byte| *byte <= b' ' || *byte == 0x7f)
 }

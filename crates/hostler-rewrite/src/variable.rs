@@ -2,7 +2,7 @@
 
 use hostler_expr::{Variable as Core, header_of};
 
-/// How a URL is looked up ahead of time.
+/// The kind of look-ahead for a URL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Ahead {
     /// `LA-U`, `-U`: as a URL.
@@ -11,7 +11,7 @@ pub enum Ahead {
     File,
 }
 
-/// What `%{...}` names.
+/// The names of `%{...}`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Variable {
     /// `REQUEST_FILENAME`, `SCRIPT_FILENAME`: what the rules have made of the URL so far.

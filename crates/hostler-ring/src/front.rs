@@ -47,14 +47,14 @@ impl Channel {
         self.front.take_back(&self.memory.mapped)
     }
 
-    /// Whether the worker says that it has taken the request.
+    /// Returns whether the worker says that it has taken the request.
     #[must_use]
     pub fn is_taken(&self) -> bool {
         self.front.is_taken(&self.memory.mapped)
     }
 
-    /// Whether the worker says that it has let the channel go (or never had it). A request that was abandoned keeps
-    /// the worker busy until then.
+    /// Returns whether the worker says that it has let the channel go (or never had it). A request that was abandoned
+    /// keeps the worker busy until then.
     #[must_use]
     pub fn is_free(&self) -> bool {
         self.front.is_free(&self.memory.mapped)
@@ -74,7 +74,7 @@ impl Channel {
         self.front.read(&self.memory.mapped, into, most).map_err(|_| Violation)
     }
 
-    /// Whether there is something to read, or, if wanted, room; for a thread that does not sleep.
+    /// Returns whether there is something to read, or, if wanted, room; for a thread that does not sleep.
     #[must_use]
     pub fn has_news(&mut self) -> bool {
         self.front.has_news(&self.memory.mapped)
@@ -87,7 +87,7 @@ impl Channel {
         self.front.sleep(&self.memory.mapped)
     }
 
-    /// Whether room to write is something to wake up for. Begins as no with each request.
+    /// Returns whether room to write is something to wake up for. Begins as no with each request.
     pub fn want_room(&mut self, wanted: bool) {
         self.front.want_room(wanted);
     }

@@ -237,7 +237,7 @@ impl Memory {
         announce(&self.mapped);
     }
 
-    /// Whether the worker's event loop is to be woken since this was last asked.
+    /// Returns whether the worker's event loop is to be woken since this was last asked.
     #[must_use]
     pub fn is_called(&self) -> bool {
         match &self.mapped.sleeper {

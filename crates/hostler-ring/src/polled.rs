@@ -69,7 +69,7 @@ impl PolledWorker {
         self.mapped.take_bell()
     }
 
-    /// Whether the worker says that it sleeps, and has not been called since.
+    /// Returns whether the worker says that it sleeps, and has not been called since.
     #[must_use]
     pub fn is_asleep(&self) -> bool {
         self.mapped.control().worker_sleeps.0.load(Relaxed) != 0

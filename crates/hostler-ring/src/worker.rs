@@ -124,7 +124,7 @@ impl Conversation {
         self.talk.publish(&*self.mapped);
     }
 
-    /// Whether nobody waits for the answer any more.
+    /// Returns whether nobody waits for the answer any more.
     #[must_use]
     pub fn is_abandoned(&self) -> bool {
         self.talk.is_abandoned(&*self.mapped)

@@ -19,7 +19,7 @@ use crate::listen;
 use crate::programs::{ConnectionId, Programs};
 use crate::walk::errno;
 
-/// How often a full backlog is tried.
+/// The interval of attempts at a full backlog.
 const PAUSE: Duration = Duration::from_millis(5);
 /// Longest time that is waited for a place in a backlog.
 const LONGEST: Duration = Duration::from_secs(60);
@@ -84,12 +84,12 @@ impl Connects {
         answers
     }
 
-    /// Nobody waits for what this connection has asked for.
+    /// Drops the requests of this connection.
     pub(crate) fn forget(&mut self, connection: ConnectionId) {
         self.0.retain(|waiting| waiting.connection != connection);
     }
 
-    /// How long [`Self::try_again`] has nothing to do.
+    /// Returns how long [`Self::try_again`] has nothing to do.
     pub(crate) fn quiet_for(&self, now: Instant) -> Option<Duration> {
         self.0.iter().map(|waiting| waiting.next.saturating_duration_since(now)).min()
     }
@@ -160,7 +160,7 @@ fn not_entered(root: &Node, path: &[u8]) -> Option<ConnectError> {
     Some(ConnectError::NotEntered { directory, uid, owner, mode })
 }
 
-/// Who asks, whose it is, and its permission bits.
+/// Returns the calling user, the owner, and the permission bits.
 fn parties(stat: &Stat) -> (u32, u32, u32) {
     (rustix::process::geteuid().as_raw(), stat.st_uid, stat.st_mode & 0o7777)
 }

@@ -37,7 +37,7 @@ struct Outgoing {
     descriptors: Vec<OwnedFd>,
 }
 
-/// What a call of [`Connection::receive`] has brought.
+/// The messages of a call of [`Connection::receive`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Message {
     /// Something.
@@ -65,22 +65,22 @@ impl Connection {
         Ok(connection)
     }
 
-    /// Where watches are to be set, if inotify can be had.
+    /// Returns the watches, if inotify is available.
     pub(crate) fn watches(&self) -> Option<&Watches> {
         self.watches.as_ref()
     }
 
-    /// Whether answers wait to be sent.
+    /// Returns whether answers wait to be sent.
     pub(crate) fn has_outgoing(&self) -> bool {
         !self.outgoing.is_empty()
     }
 
-    /// Whether requests are read: not while the front leaves its answers lying.
+    /// Returns whether requests are read: not while the front leaves its answers lying.
     pub(crate) fn is_open_for_requests(&self) -> bool {
         self.queued < MOST_QUEUED
     }
 
-    /// Whether a whole request has been received and may be answered now.
+    /// Returns whether a whole request has been received and may be answered now.
     pub(crate) fn has_request(&self) -> bool {
         let head = self.received.first_chunk::<HEAD>().map(|head| Head::decode(*head));
         let whole = head.is_some_and(|head| head.is_ok_and(|head| self.received.len() >= HEAD + head.body));

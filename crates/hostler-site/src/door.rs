@@ -26,12 +26,12 @@ impl Door {
         Self { socket, received: Vec::new(), descriptors: Vec::new(), closed: false }
     }
 
-    /// Whether the master has closed its end.
+    /// Returns whether the master has closed its end.
     pub(crate) fn is_closed(&self) -> bool {
         self.closed
     }
 
-    /// Nobody can be attached any more but who is waiting.
+    /// Closes the door to all but those already waiting.
     pub(crate) fn shut(&mut self) {
         // The master then finds it closed; if that fails it has closed it itself.
         let _ = rustix::net::shutdown(&self.socket, rustix::net::Shutdown::Read);

@@ -9,7 +9,7 @@ use rustix::io::Errno;
 /// Bytes of a script that the kernel looks at (`BINPRM_BUF_SIZE`).
 pub(crate) const HEAD: usize = 256;
 
-/// What a script asks for.
+/// A script's interpreter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Interpreter {
     /// Path of the interpreter.

@@ -26,7 +26,7 @@ impl Parent {
         &self.warm.pool
     }
 
-    /// Whether that is what is asked for now.
+    /// Returns whether that is what is asked for now.
     pub(crate) fn has_loaded(&self, wanted: &Warm) -> bool {
         self.warm.key == wanted.key && self.warm.pool == wanted.pool
     }

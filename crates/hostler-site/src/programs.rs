@@ -22,7 +22,7 @@ pub(crate) const GRACE: Duration = Duration::from_secs(3);
 /// of all its clients would wait for ever.
 const STOPPED: Duration = Duration::from_secs(5);
 
-/// How often is looked whether a group that was sent SIGTERM is gone.
+/// The interval of checks whether a group that was sent SIGTERM has exited.
 const LOOK: Duration = Duration::from_millis(20);
 
 /// Whenever there are so many more groups, those that have become empty are forgotten.
@@ -43,7 +43,7 @@ pub(crate) type User = (ConnectionId, RequestId);
 struct Group {
     users: Vec<User>,
     leader: Pid,
-    /// What goes with its leader.
+    /// The resources that go with its leader.
     kept: Kept,
     /// The leader has been reaped.
     ended: bool,
@@ -53,7 +53,7 @@ struct Group {
     stopped_until: Option<Instant>,
 }
 
-/// What there is of a program beside its processes.
+/// A program's resources besides its processes.
 #[derive(Debug)]
 pub(crate) enum Kept {
     Nothing,
@@ -202,8 +202,8 @@ impl Programs {
         }
     }
 
-    /// How long [`Self::enforce`] has nothing to do. The end of a leader is told by a signal, that of its group's
-    /// other members is not.
+    /// Returns how long [`Self::enforce`] has nothing to do. A signal reports a leader's end, but not that of its
+    /// group's other members.
     pub(crate) fn quiet_for(&self, now: Instant) -> Option<Duration> {
         let waits = self.0.iter().filter_map(|group| {
             let stopped = group.stopped_until.filter(|_| !group.ended);
@@ -214,7 +214,7 @@ impl Programs {
         waits.min()
     }
 
-    /// Whether a program still runs or waits for its end.
+    /// Returns whether a program still runs or waits for its end.
     pub(crate) fn any_left(&self) -> bool {
         self.0.iter().any(|group| !group.ended || group.kill_at.is_some())
     }

@@ -86,7 +86,7 @@ struct Ready {
     interpreter: Option<Interpreter>,
 }
 
-/// Where a program's name is looked up when it is run.
+/// The directory in which a program's name is looked up when it is run.
 enum Place {
     /// Nowhere: the name is a path.
     Path,
@@ -133,7 +133,7 @@ impl Ready {
         Ok(Self { place, name, path, args, working, interpreter })
     }
 
-    /// Where [`Self::name`] is looked up; `None`: it is a path.
+    /// Returns the directory in which [`Self::name`] is looked up; `None`: it is a path.
     fn directory(&self) -> Option<BorrowedFd<'_>> {
         match &self.place {
             Place::Path => None,
@@ -153,7 +153,7 @@ impl Ready {
         Ok(Self { place: Place::Path, name, path: None, args, working, interpreter: None })
     }
 
-    /// What `ps` shows is up to the engine.
+    /// Starts an engine. Its title in `ps` is up to the engine.
     fn engine(engines: &Engines, name: &str) -> Result<Self, RunError> {
         let (name, program) = engines.iter().find(|(known, _)| *known == name).ok_or(RunError::NotFound)?;
         let program = program.try_clone().map_err(|e| unreachable_program(&e))?;
@@ -236,7 +236,8 @@ fn check_file(node: &Node, directory: &Node, name: &[u8], suexec: bool) -> Resul
     })
 }
 
-/// Whether it would run as somebody else than the site: a bit that names the site's own user or group changes nothing.
+/// Returns whether it would run as somebody else than the site: a bit that names the site's own user or group changes
+/// nothing.
 fn changes_identity(stat: &Stat) -> bool {
     let mode = permissions(stat);
     mode & 0o4000 != 0 && stat.st_uid != rustix::process::geteuid().as_raw()

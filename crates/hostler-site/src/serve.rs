@@ -25,7 +25,7 @@ use crate::{append, list, listen, run, walk};
 #[derive(Debug)]
 pub(crate) struct Site {
     connections: Vec<(ConnectionId, Connection)>,
-    /// Where the master attaches further fronts.
+    /// The socket over which the master attaches further fronts.
     door: Option<Door>,
     next_id: ConnectionId,
     programs: Programs,
@@ -98,8 +98,8 @@ impl Site {
         Ok(())
     }
 
-    /// Whether there is anybody to serve. When the last has gone the door is shut: nobody is attached to a process that
-    /// is about to end.
+    /// Returns whether there is anybody to serve. When the last has gone the door is shut: nobody is attached to a
+    /// process that is about to end.
     fn has_connections(&mut self) -> io::Result<bool> {
         if self.connections.is_empty()
             && let Some(mut door) = self.door.take()

@@ -18,7 +18,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
-/// What the kernel puts behind a path that leads to another file by now, or to none.
+/// The kernel's suffix of a path that leads to another file by now, or to none.
 const GONE: &str = " (deleted)";
 /// Most bytes of a program's list of files: some hundred files.
 const MOST: usize = 256 << 10;
@@ -26,7 +26,7 @@ const MOST: usize = 256 << 10;
 /// A program that is shared.
 #[derive(Debug)]
 pub(crate) struct Shared {
-    /// What it was started by; its number is nobody's.
+    /// The order that started it; its number is not used.
     run: Run,
     /// The reading ends of its standard output and error.
     output: [OwnedFd; 2],
@@ -43,7 +43,7 @@ impl Shared {
         Ok((shared, [stdout, stderr]))
     }
 
-    /// Whether another front asks for the same.
+    /// Returns whether another front asks for the same.
     pub(crate) fn is_started_by(&self, run: &Run) -> bool {
         let Run { id: _, program, env, suexec, limits, no_new_privs } = run;
         self.run.program == *program
@@ -104,7 +104,7 @@ fn code(line: &[u8]) -> Option<&[u8]> {
     (permissions.contains(&b'x') && path.starts_with(b"/")).then_some(path)
 }
 
-/// Whether another file has come to where this one was.
+/// Returns whether another file has come to where this one was.
 fn is_gone_and_back(path: &[u8]) -> bool {
     let Some(before) = path.strip_suffix(GONE.as_bytes()) else { return false };
     Path::new(std::ffi::OsStr::from_bytes(before)).symlink_metadata().is_ok()

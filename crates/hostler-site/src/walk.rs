@@ -13,7 +13,7 @@ use std::os::fd::{AsFd, OwnedFd};
 /// Longest access file, in bytes; a longer one is EFBIG.
 const LONGEST_ACCESS_FILE: usize = 1 << 20;
 
-/// What a file's status is on the wire.
+/// Returns a file's status in wire form.
 #[allow(clippy::useless_conversion)] // Some fields are narrower on other machines.
 pub(crate) fn info(stat: &Stat) -> FileInfo {
     FileInfo {

@@ -42,7 +42,7 @@ fn soon(condition: impl Fn() -> bool) -> bool {
     condition()
 }
 
-/// What the parent is told at its door: the descriptors of a further front.
+/// Returns the descriptors of a further front that the parent gets at its door.
 fn told(door: &OwnedFd) -> Vec<OwnedFd> {
     assert!(readable_within(door.as_fd(), PATIENCE), "the parent is told nothing");
     let (mut head, mut fds) = ([0; HEAD], Vec::new());

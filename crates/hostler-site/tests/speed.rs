@@ -1,5 +1,5 @@
-//! How many programs a second one site process starts. Not part of the ordinary run:
-//! `cargo test --release -p hostler-site --test speed -- --ignored --nocapture`.
+//! The number of programs per second that one site process starts. Not part of the ordinary run: `cargo test --release
+//! -p hostler-site --test speed -- --ignored --nocapture`.
 
 #![allow(clippy::unwrap_used)]
 

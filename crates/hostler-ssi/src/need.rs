@@ -101,7 +101,7 @@ pub trait Output {
     /// Other text; called with small pieces.
     fn text(&mut self, text: &[u8]);
 
-    /// Whether the run should pause before the next element, because the output has to be sent on first.
+    /// Returns whether the run should pause before the next element, because the output has to be sent on first.
     fn is_full(&self) -> bool {
         false
     }

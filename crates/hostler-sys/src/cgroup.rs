@@ -16,7 +16,7 @@ mod usage;
 
 pub use usage::{Usage, out_of_memory_kills, usage};
 
-/// Where the hierarchy of version 2 is mounted, by convention: alone, or beside version 1.
+/// The conventional mount points of the version 2 hierarchy: alone, or beside version 1.
 const PLACES: [&str; 2] = ["/sys/fs/cgroup", "/sys/fs/cgroup/unified"];
 /// The numbers by which `statfs` tells the two versions (linux/magic.h).
 const VERSION_2: FsWord = 0x6367_7270;
@@ -26,7 +26,7 @@ const LONGEST: u64 = 1 << 20;
 /// The period in which processor time is counted, in microseconds: the kernel's default.
 const PERIOD: u64 = 100_000;
 
-/// What a group can be limited in.
+/// The resources that a group can limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Controller {
     /// `memory.max`
@@ -130,19 +130,19 @@ impl Group {
         Ok(Self { directory, path, legacy })
     }
 
-    /// Where it is, for messages.
+    /// Returns its path, for messages.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Whether groups below this one could be limited in this.
+    /// Returns whether groups below this one could be limited in this.
     #[must_use]
     pub fn offers(&self, controller: Controller) -> bool {
         self.legacy || self.lists("cgroup.controllers", controller)
     }
 
-    /// Which of these groups below this one could not be limited in, as a sentence; `None`: in all of them.
+    /// Returns the limits that groups below this one could not have, as a sentence; `None`: all are available.
     #[must_use]
     pub fn lacks(&self, needed: &[Controller]) -> Option<Unavailable> {
         let missing: Vec<Controller> = needed.iter().copied().filter(|c| !self.offers(*c)).collect();
@@ -157,7 +157,7 @@ impl Group {
         )))
     }
 
-    /// Whether groups below this one are limited in this.
+    /// Returns whether groups below this one are limited in this.
     #[must_use]
     pub fn enables(&self, controller: Controller) -> bool {
         self.legacy || self.lists("cgroup.subtree_control", controller)

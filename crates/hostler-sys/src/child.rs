@@ -16,7 +16,7 @@ use std::ptr;
 
 use crate::process::{Identity, Spawn, SpawnError};
 
-/// What the parent prepares for the child.
+/// The parent's preparations for the child.
 pub(crate) struct Plan<'a> {
     pub(crate) program: OwnedFd,
     pub(crate) args: Vec<*const c_char>,
@@ -71,7 +71,7 @@ pub(crate) fn fork(plan: &Plan<'_>) -> Result<Pid, SpawnError> {
     }
 }
 
-/// What the child told before it gave up; `None` when it runs its program.
+/// Returns the child's report before it gave up; `None` when it runs its program.
 pub(crate) fn failure(pipe: OwnedFd) -> Option<SpawnError> {
     let mut told = Vec::with_capacity(5);
     if let Err(e) = File::from(pipe).take(5).read_to_end(&mut told) {
@@ -245,7 +245,8 @@ fn verify(identity: &Identity) -> Result<(), Failed> {
     if regained || (identity.uid != 0 && has_capabilities()) { Err((7, libc::EPERM)) } else { Ok(()) }
 }
 
-/// Whether any capability is left in the effective or permitted set (`capget`, version 3). Unknown counts as yes.
+/// Returns whether any capability is left in the effective or permitted set (`capget`, version 3). Unknown counts as
+/// yes.
 fn has_capabilities() -> bool {
     let mut head = [0x2008_0522_u32, 0];
     let mut sets = [0_u32; 6];

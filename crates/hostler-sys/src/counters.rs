@@ -10,7 +10,7 @@ use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::path::Path;
 
-/// Where the kernel tells the numbers of its trace points: mounted alone, or below debugfs.
+/// The kernel's directories of trace point numbers: mounted alone, or below debugfs.
 const TRACING: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
 /// `PERF_TYPE_SOFTWARE`, `PERF_TYPE_TRACEPOINT`
 const SOFTWARE: u32 = 1;
@@ -23,7 +23,7 @@ const CLOEXEC: libc::c_ulong = 8;
 /// `PERF_ATTR_SIZE_VER0`: what the first kernels with perf had is enough.
 const SIZE: u64 = 64;
 
-/// What is counted.
+/// The counted events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Count {
     /// Entered system calls (trace point `raw_syscalls:sys_enter`).

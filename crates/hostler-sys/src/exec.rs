@@ -61,8 +61,8 @@ pub struct Launch<'a> {
     pub directory: Option<BorrowedFd<'a>>,
     /// Name in `directory`, or path.
     pub name: &'a CStr,
-    /// Where `name` was looked up and the kernel answers that it could not pass such a program on by descriptor
-    /// (`binfmt_misc`), this path is run instead.
+    /// The path to run instead if `name` was looked up and the kernel replies that it could not pass such a program on
+    /// by descriptor (`binfmt_misc`).
     pub fallback: Option<&'a CStr>,
     /// Arguments from `argv[0]` on.
     pub args: &'a Strings,
@@ -97,7 +97,7 @@ pub enum LaunchError {
 /// but the standard three. The kernel sends it SIGTERM when this process dies.
 #[derive(Debug)]
 pub struct Launcher {
-    /// What the child runs on until its `execve`.
+    /// The child's stack until its `execve`.
     stack: Box<[u128; STACK / 16]>,
 }
 

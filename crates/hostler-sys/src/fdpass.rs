@@ -17,7 +17,7 @@ pub use crate::exec::inherited;
 /// Most descriptors in one call of [`send`]; a message with more of them is refused by [`recv`].
 pub const MAX_FDS: usize = 64;
 
-/// Whether a call may sleep.
+/// True if a call may sleep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wait {
     /// Sleep until the kernel can do it (unless the socket itself is non-blocking).

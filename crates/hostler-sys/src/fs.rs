@@ -29,10 +29,10 @@ pub struct Node {
     stat: Stat,
 }
 
-/// Where a resolution has ended.
+/// The end of a resolution.
 #[derive(Debug)]
 pub struct Resolution {
-    /// What stands there; never a link.
+    /// The file there; never a link.
     pub node: Node,
     /// The directory where it was found under [`Self::name`].
     pub directory: Node,
@@ -57,7 +57,7 @@ impl Node {
         Self::open(CWD, path, OFlags::DIRECTORY)
     }
 
-    /// What stands in this directory under this name, a link itself and not its target.
+    /// Opens this name in the directory, a link itself and not its target.
     ///
     /// # Errors
     /// The kernel's: ENOENT, ENOTDIR, EACCES, ENAMETOOLONG; EINVAL for a name with a NUL.
@@ -91,31 +91,31 @@ impl Node {
         FileType::from_raw_mode(self.stat.st_mode)
     }
 
-    /// Whether it is a directory.
+    /// Returns whether it is a directory.
     #[must_use]
     pub fn is_directory(&self) -> bool {
         self.kind() == FileType::Directory
     }
 
-    /// Whether it is a regular file.
+    /// Returns whether it is a regular file.
     #[must_use]
     pub fn is_regular(&self) -> bool {
         self.kind() == FileType::RegularFile
     }
 
-    /// Whether it is a symbolic link.
+    /// Returns whether it is a symbolic link.
     #[must_use]
     pub fn is_link(&self) -> bool {
         self.kind() == FileType::Symlink
     }
 
-    /// Whether it is a socket.
+    /// Returns whether it is a socket.
     #[must_use]
     pub fn is_socket(&self) -> bool {
         self.kind() == FileType::Socket
     }
 
-    /// Whether it is `/dev/null` (Apache takes it for an empty `.htaccess`).
+    /// Returns whether it is `/dev/null` (Apache takes it for an empty `.htaccess`).
     #[must_use]
     pub fn is_null_device(&self) -> bool {
         self.kind() == FileType::CharacterDevice && self.stat.st_rdev == rustix::fs::makedev(1, 3)
@@ -150,7 +150,7 @@ impl Node {
         Ok(rustix::fs::openat(&self.fd, c".", flags, Mode::empty())?)
     }
 
-    /// Whether this process may execute the file of this name in this directory. The name must not be a link.
+    /// Returns whether this process may execute the file of this name in this directory. The name must not be a link.
     ///
     /// # Errors
     /// The kernel's; EACCES is "no".

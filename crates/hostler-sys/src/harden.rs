@@ -1,5 +1,5 @@
-//! What a server process does to itself when it starts: the part of its confinement that an `execve` undoes,
-//! so that its parent could not do it.
+//! A server process's own hardening at its start: the part of its confinement that an `execve` undoes, so that its
+//! parent could not do it.
 
 use rustix::process::{DumpableBehavior, set_dumpable_behavior};
 use std::ffi::CStr;

@@ -33,7 +33,7 @@ impl Limit {
 /// A limit's two values; `None`: unlimited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bounds {
-    /// What holds; the process may raise it up to `hard`.
+    /// The current limit; the process may raise it up to `hard`.
     pub soft: Option<u64>,
     /// The most that `soft` may become.
     pub hard: Option<u64>,

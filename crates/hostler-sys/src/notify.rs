@@ -1,4 +1,4 @@
-//! What a service tells the service manager that started it: sd_notify(3), over the socket named by `NOTIFY_SOCKET`.
+//! Messages to the service manager that started the service: sd_notify(3), over the socket named by `NOTIFY_SOCKET`.
 //!
 //! Without that variable nothing is said. The manager is never waited for, and one that is gone is no error.
 
@@ -31,7 +31,8 @@ impl Notifier {
         Self { watchdog: watchdog.filter(|_| socket.is_some()), socket }
     }
 
-    /// How long the manager waits for [`Self::alive`] before it takes the service for dead; `None`: it does not wait.
+    /// Returns how long the manager waits for [`Self::alive`] before it considers the service dead; `None`: it does not
+    /// wait.
     #[must_use]
     pub fn watchdog(&self) -> Option<Duration> {
         self.watchdog

@@ -29,12 +29,12 @@ const DEFAULT_PAGES: usize = 16;
 /// A pipe between us and a program: our end, which never blocks, and the program's, which does, as programs expect.
 pub type Pipe = (OwnedFd, OwnedFd);
 
-/// Which way a pipe's bytes go.
+/// The direction of a pipe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
-    /// What a program reads.
+    /// Read by a program.
     ToProgram,
-    /// What it writes.
+    /// Written by it.
     FromProgram,
 }
 
@@ -97,17 +97,17 @@ pub fn for_others() -> io::Result<(OwnedFd, OwnedFd)> {
     Ok((reader.into(), writer.into()))
 }
 
-/// Whether a pipe holds as much as pipes do: to a user whose pipes hold as much as all his may
+/// Returns whether a pipe holds as much as pipes do: to a user whose pipes hold as much as all his may
 /// (`fs.pipe-user-pages-soft`), the kernel gives smaller ones.
 pub fn is_whole(pipe: &OwnedFd) -> bool {
     let whole = DEFAULT_PAGES * rustix::param::page_size();
     rustix::pipe::fcntl_getpipe_size(pipe).is_ok_and(|size| size >= whole)
 }
 
-/// What a pipe's reader can know without reading.
+/// The state of a pipe that its reader knows without reading.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PipeState {
-    /// Nobody writes to it any more.
+    /// No writer is left.
     pub over: bool,
     /// It holds no bytes.
     pub empty: bool,

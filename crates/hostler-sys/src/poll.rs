@@ -14,7 +14,7 @@ pub struct Watch<'a> {
     pub write: bool,
 }
 
-/// What can be done with a descriptor.
+/// The possible operations on a descriptor.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ready {
     /// There is something to read, or the peer has gone (a read tells which).

@@ -49,7 +49,7 @@ impl AsFd for Program {
 /// Everything about a child.
 #[derive(Debug)]
 pub struct Spawn<'a> {
-    /// What it runs: a binary, not a script (a script's interpreter could not open the held descriptor).
+    /// The program: a binary, not a script (a script's interpreter could not open the held descriptor).
     pub program: &'a Program,
     /// Its arguments, from `argv[0]` on.
     pub args: &'a [CString],
@@ -57,8 +57,8 @@ pub struct Spawn<'a> {
     pub env: &'a [CString],
     /// Its descriptors: which of ours, and the number it has in the child (0 to 31). No others are inherited.
     pub fds: &'a [(BorrowedFd<'a>, RawFd)],
-    /// Who it is; `None`: who we are. With an identity of its own it has no capabilities, and neither it nor what it
-    /// starts can gain others than those that set-id programs for users need (none with `no_new_privs`).
+    /// Its identity; `None`: our own. With an identity of its own it has no capabilities, and neither it nor its
+    /// children can gain others than those that set-id programs for users need (none with `no_new_privs`).
     pub identity: Option<&'a Identity>,
     /// The control group that it enters first ([`crate::cgroup::Group::entrance`]); `None`: ours.
     pub group: Option<BorrowedFd<'a>>,
@@ -152,7 +152,7 @@ pub fn spawn(spawn: &Spawn<'_>) -> Result<Pid, SpawnError> {
     }
 }
 
-/// How a child ended.
+/// The way a child ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExitCause {
     /// By itself, with this status.
@@ -232,7 +232,8 @@ pub fn wait(pid: Pid) -> io::Result<ExitCause> {
     }
 }
 
-/// Whether this child has ended. It is not reaped: nobody else can have its number, nor that of the group that it leads.
+/// Returns whether this child has ended. It is not reaped: nobody else can have its number, nor that of the group that
+/// it leads.
 ///
 /// # Errors
 /// ECHILD: it is not our child.
@@ -252,7 +253,7 @@ pub fn kill_group(leader: Pid, signal: Signal) {
     let _ = rustix::process::kill_process_group(leader, signal);
 }
 
-/// Whether this process is root (by its effective user).
+/// Returns whether this process is root (by its effective user).
 #[must_use]
 pub fn is_root() -> bool {
     rustix::process::geteuid().is_root()

@@ -15,7 +15,8 @@ use std::ptr::NonNull;
 use std::sync::atomic::AtomicU32;
 use std::time::Duration;
 
-/// Nobody can change the length: otherwise the other process could cut the file, and touching it would be SIGBUS.
+/// Seals against changes of the length: otherwise the other process could truncate the file, and touching it would be
+/// SIGBUS.
 const SEALS: SealFlags = SealFlags::SHRINK.union(SealFlags::GROW).union(SealFlags::SEAL);
 
 /// A memory file mapped for reading and writing, shared with whoever else maps it. Its bytes begin as zeros.
@@ -65,7 +66,7 @@ impl Mapping {
         Ok(Self { start, length })
     }
 
-    /// Where the mapping begins (aligned to a page). Valid as long as `self`.
+    /// Returns the start of the mapping (aligned to a page). Valid as long as `self`.
     #[must_use]
     pub fn start(&self) -> NonNull<u8> {
         self.start
@@ -130,7 +131,7 @@ impl Drop for Mapping {
     }
 }
 
-/// How a [`wait`] ended.
+/// The result of a [`wait`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WaitResult {
     /// Woken, or the word had another value: look again.

@@ -1,4 +1,4 @@
-//! What `/proc/PID/stat` says of a process (proc(5)): its name and its state.
+//! Fields of `/proc/PID/stat` (proc(5)): a process's name and state.
 
 /// The first fields of the line.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,7 +25,7 @@ impl Stat {
         Some(Self { name: line[begin + 1..end].to_vec(), state })
     }
 
-    /// Whose rights a process has: its effective user. A process may choose its name, but not this.
+    /// Returns a process's effective user. A process may choose its name, but not this.
     #[must_use]
     pub fn user_of(pid: u32) -> Option<u32> {
         user(&std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?)

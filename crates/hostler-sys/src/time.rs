@@ -4,7 +4,7 @@
 
 use std::ffi::CString;
 
-/// Whose clock.
+/// The clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Zone {
     /// The process's time zone.

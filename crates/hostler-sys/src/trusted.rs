@@ -16,7 +16,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Component, Path, PathBuf};
 
-/// Whose directories will do.
+/// The owners whose directories are trusted.
 #[derive(Clone, Copy)]
 pub enum Trust<'a> {
     /// Root's alone; directories that their group may write too when this says that the group (gid) is harmless.
@@ -46,7 +46,7 @@ pub enum Untrusted {
     },
     /// It can't be opened; `NotFound` when it does not exist.
     Io {
-        /// Where the walk ended.
+        /// The path at which the walk ended.
         path: PathBuf,
         /// Why.
         error: io::Error,
@@ -164,7 +164,7 @@ impl<'a> Walk<'a> {
         Untrusted::Io { path: self.path.join(name), error: error.into() }
     }
 
-    /// Where the link of this name leads; `None` when it is not a link.
+    /// Returns the target of the link of this name; `None` when it is not a link.
     fn link(&self, name: &OsStr) -> Result<Option<PathBuf>, Untrusted> {
         let found = statat(&self.directory, name, AtFlags::SYMLINK_NOFOLLOW);
         let stat = found.map_err(|e| self.failed(name, e))?;
@@ -264,7 +264,7 @@ fn with_one_name(stat: &Stat) -> io::Result<()> {
     Ok(())
 }
 
-/// Whether [`append_file`] would do, without making the file.
+/// Returns whether [`append_file`] would do, without making the file.
 ///
 /// # Errors
 /// As there.
@@ -277,7 +277,7 @@ pub fn inspect_append_file(directory: BorrowedFd<'_>, name: &OsStr) -> io::Resul
     }
 }
 
-/// Whether this process may make files in a directory.
+/// Returns whether this process may make files in a directory.
 ///
 /// # Errors
 /// The kernel's.
@@ -285,7 +285,7 @@ pub fn may_write(directory: &Path) -> io::Result<()> {
     Ok(accessat(CWD, directory, Access::WRITE_OK | Access::EXEC_OK, AtFlags::EACCESS)?)
 }
 
-/// Whether this descriptor, which someone else has opened, can only be appended to, and to a regular file.
+/// Returns whether this descriptor, which someone else has opened, can only be appended to, and to a regular file.
 #[must_use]
 pub fn is_open_log(fd: BorrowedFd<'_>) -> bool {
     let regular = fstat(fd).is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile);
@@ -293,7 +293,7 @@ pub fn is_open_log(fd: BorrowedFd<'_>) -> bool {
     regular && flags & (OFlags::ACCMODE | OFlags::APPEND | OFlags::PATH) == OFlags::WRONLY | OFlags::APPEND
 }
 
-/// Whether this descriptor, which someone else has opened, is of a regular file and can be read.
+/// Returns whether this descriptor, which someone else has opened, is of a regular file and can be read.
 #[must_use]
 pub fn is_readable_file(fd: BorrowedFd<'_>) -> bool {
     let regular = fstat(fd).is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile);

@@ -1,4 +1,4 @@
-//! What a spawned child has and has not. The children are shells that tell about themselves.
+//! The inheritance of a spawned child. The children are shells that report about themselves.
 //!
 //! Tests that change identity need root; without it they say so and pass.
 #![allow(clippy::unwrap_used)]

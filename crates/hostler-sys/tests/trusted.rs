@@ -1,5 +1,5 @@
-//! Where root may write and where not. The cases need root, who alone can own directories for others; without it
-//! they say so and pass.
+//! The directories that root may write to. The cases need root, who alone can own directories for others; without it
+//! they report that and pass.
 #![allow(clippy::unwrap_used)]
 
 use hostler_sys::trusted::{

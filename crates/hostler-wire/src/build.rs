@@ -1,4 +1,4 @@
-//! Which build a process is of: programs of different builds may misunderstand each other, and must say so at once.
+//! The build id of a process: programs of different builds may misunderstand each other, and must detect that at once.
 //!
 //! Each program begins with the number of its build where another one listens: the planner and the master with their
 //! first frame and message, a site's process and an engine's parent with their `Hello`. Whoever hears it compares it
@@ -19,7 +19,7 @@ pub struct Build([u8; BUILD_BYTES]);
 static STAMP: &str = concat!("hostler-build:", env!("HOSTLER_BUILD"));
 
 impl Build {
-    /// That of this program.
+    /// Returns the build id of this program.
     #[must_use]
     pub fn own() -> Self {
         // Read where the mark stands in the program's file: what the file tells is what the process says.

@@ -55,7 +55,7 @@ pub enum FromMaster {
     /// The site's socket travels with this message; behind it, where the site is in a control group for its limits,
     /// the directory of that.
     Site {
-        /// Which site.
+        /// The site's number.
         site: u32,
         /// The process's number, of all that the master has started; no two of one front's are the same.
         number: u32,
@@ -69,7 +69,7 @@ pub enum FromMaster {
     Status {
         /// The front's generation.
         generation: u32,
-        /// How long the server has been running, in milliseconds.
+        /// The server's uptime in milliseconds.
         uptime_ms: u64,
     },
 }

@@ -24,8 +24,8 @@ pub const ENGINES: &str = "HOSTLER_ENGINES";
 /// Most engines that a server has.
 pub const MOST_ENGINES: usize = 32;
 
-/// Whether this can be an engine's name: that of its program after `hostler-`, with a version where there are several
-/// (`php-8.2`). Nothing in it means anything in a path.
+/// Returns whether this can be an engine's name: that of its program after `hostler-`, with a version where there are
+/// several (`php-8.2`). Nothing in it means anything in a path.
 #[must_use]
 pub fn is_name(name: &str) -> bool {
     let is_of_name =
@@ -82,9 +82,9 @@ pub enum FromEngine {
         /// Workers that it has for other fronts.
         workers: u32,
     },
-    /// What it has loaded is not any more what would be loaded now: this front needs another parent.
+    /// The loaded code is out of date: this front needs another parent.
     Stale,
-    /// What was to be loaded can't be; the parent exits.
+    /// Loading failed; the parent exits.
     Failed {
         /// Why: the interpreter's own words, several lines perhaps.
         why: String,
@@ -119,10 +119,10 @@ pub enum FromEngine {
     },
 }
 
-/// What a parent is told before its first fork: what all engines need, and the engine's own.
+/// The settings of a parent before its first fork: those of all engines, and the engine's own.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Setup {
-    /// What `ps` shows: engine and site.
+    /// The title in `ps`: engine and site.
     pub title: String,
     /// `ServerRoot`.
     pub server_root: String,
@@ -135,14 +135,13 @@ pub struct Setup {
     /// Seconds of processor time that a worker has for each request, and for its whole life (`RLimitCPU`, soft and
     /// hard); `u64::MAX`: no limit; `None`: as the process has it.
     pub cpu: Option<(u64, u64)>,
-    /// What to load and how, in the engine's own form.
+    /// The code to load and the way to load it, in the engine's own form.
     pub own: Vec<u8>,
-    /// Where in the configuration what is in `own` stands, for messages: `file:line`. It makes no difference to what is
-    /// loaded.
+    /// The configuration lines of the parts of `own`, for messages: `file:line`. They do not affect what is loaded.
     pub places: Vec<String>,
 }
 
-/// What programs may ask of a virtual host.
+/// Facts about a virtual host that programs may ask for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ServerFacts {
     /// Number of the virtual host among those of the pool; 0 is the main server.
@@ -157,7 +156,7 @@ pub struct ServerFacts {
     pub document_root: String,
     /// The `Server` field's text.
     pub software: String,
-    /// Whether it is a `<VirtualHost>`.
+    /// True if it is a `<VirtualHost>`.
     pub is_virtual: bool,
     /// `ErrorLog`, as configured.
     pub error_log: String,

@@ -31,7 +31,7 @@ pub enum FrameError {
     Unsendable,
 }
 
-/// What a head announces.
+/// The announcement in a head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Head {
     /// Length of the body, in bytes.

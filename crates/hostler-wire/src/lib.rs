@@ -1,6 +1,6 @@
-//! What Hostler's processes say to each other: the Plan (planner to master and front), the fixed-size
-//! control messages (master and front), the frames between front and site, between front and engines, and to
-//! `hostler status`. What one engine and its own technique in the front say beyond that travels as bytes.
+//! The messages between Hostler's processes: the Plan (planner to master and front), the fixed-size control messages
+//! (master and front), the frames between front and site, between front and engines, and to `hostler status`. Messages
+//! between one engine and its own technique in the front travel as bytes.
 //!
 //! This crate moves no bytes; it only says what they mean. Everything decoded here may come from a tenant's
 //! process and is checked by its reader, once, before use.

@@ -16,14 +16,14 @@ pub struct Plan {
     pub logs: u32,
 }
 
-/// What the master does for a generation.
+/// The master's part of a generation.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct MasterPlan {
     /// Addresses to listen on (`Listen`), in the order in which the front gets the descriptors.
     pub listeners: Vec<SocketAddr>,
     /// `ListenBacklog`.
     pub backlog: u32,
-    /// Who the front runs as; `None`: nobody changes identity (single-user or started without root).
+    /// The front's identity; `None`: no process changes identity (single-user or started without root).
     pub front: Option<Identity>,
     /// The sites, by index = [`SiteId`].
     pub sites: Vec<SitePlan>,
@@ -31,9 +31,9 @@ pub struct MasterPlan {
     pub engines: Vec<String>,
     /// `PidFile`, absolute.
     pub pid_file: Option<String>,
-    /// How long a new generation may take until it reports ready, in milliseconds.
+    /// The time limit for a new generation to report ready, in milliseconds.
     pub ready_timeout_ms: u32,
-    /// How long this generation may finish its open connections once a newer one serves, in seconds
+    /// The time limit for this generation to finish its open connections once a newer one serves, in seconds
     /// (`GracefulShutdownTimeout`).
     pub drain_timeout_secs: u32,
     /// Lines for the operator, once the first generation serves.
@@ -57,11 +57,11 @@ pub type SiteId = u32;
 /// A site: all virtual hosts that share one Unix user.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct SitePlan {
-    /// What `ps` and the logs call it: the user's name, or `#uid`.
+    /// The name in `ps` and the logs: the user's name, or `#uid`.
     pub name: String,
-    /// Who it runs as; `None` under single-user operation.
+    /// Its identity; `None` under single-user operation.
     pub identity: Option<Identity>,
-    /// What all its processes may use together, where control groups are to be had.
+    /// The limits of all its processes together, where control groups are available.
     pub limits: SiteLimits,
 }
 
@@ -77,7 +77,7 @@ pub struct SiteLimits {
 }
 
 impl SiteLimits {
-    /// Whether there is none.
+    /// Returns whether there is none.
     #[must_use]
     pub fn is_none(&self) -> bool {
         *self == Self::default()
@@ -104,11 +104,11 @@ pub struct FrontPlan {
     pub site_idle_secs: u32,
     /// Engines that the configuration's language depends on, and that are there: programs and versions, as `php8.2 8.2`.
     pub engines: Vec<String>,
-    /// How members of balancers fare, as the front says that serves until this one does.
+    /// Member states reported by the outgoing front.
     pub backends: Vec<MemberState>,
 }
 
-/// How a member of a balancer fares: what goes from one generation to the next.
+/// The state of a balancer's member, passed from one generation to the next.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MemberState {
     /// The balancer's name.

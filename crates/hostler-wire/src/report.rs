@@ -1,4 +1,4 @@
-//! What a front is at, in figures: the answer to whoever connects to the server's status socket (`hostler status`).
+//! The state of a front in figures: the reply to a client of the server's status socket (`hostler status`).
 //!
 //! One frame ([`crate::frame`]) without descriptors, then the end of the stream. The front is not a site's, but it
 //! speaks to the network: its reader takes no more than [`MAX_REPORT`] bytes, waits no longer than it likes, and
@@ -38,14 +38,14 @@ pub struct Report {
     pub pools: Vec<Pool>,
     /// Members of balancers.
     pub members: Vec<Member>,
-    /// What has been asked for can't be done: why, as a sentence.
+    /// The reason why the request was refused, as a sentence.
     pub refused: Option<String>,
 }
 
 /// Longest [`Ask`], in bytes.
 pub const MAX_ASK: usize = 4096;
 
-/// What whoever connects says first.
+/// The client's first message.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Ask {
     /// The report.
@@ -56,12 +56,12 @@ pub enum Ask {
         balancer: String,
         /// The member's URL, or its route; `None`: all of them.
         member: Option<String>,
-        /// What with them.
+        /// The change.
         change: Change,
     },
 }
 
-/// What becomes of a member's states.
+/// The change of a member's states.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Change {
     /// It gets requests of its own sessions only.
@@ -81,13 +81,13 @@ pub struct Member {
     pub state: super::plan::MemberState,
     /// `route`
     pub route: String,
-    /// What holds of it, in mod_proxy_balancer's words.
+    /// Its states in mod_proxy_balancer's words.
     pub words: Vec<String>,
     /// Requests that it is at.
     pub busy: u64,
     /// Requests that it has had.
     pub requests: u64,
-    /// How often it has failed.
+    /// The number of failures.
     pub failures: u64,
     /// Bytes of bodies sent to it.
     pub sent: u64,
@@ -95,7 +95,7 @@ pub struct Member {
     pub received: u64,
 }
 
-/// What has been answered for one site.
+/// The responses for one site.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Site {
     /// The user's name, or `#uid`.
@@ -116,7 +116,7 @@ pub struct Site {
     pub programs_waiting: u64,
 }
 
-/// What a site's processes take together of what they may.
+/// The use of a site's limits by all its processes together.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Limits {
     /// The configuration has no limits for the site.
@@ -183,9 +183,9 @@ pub struct Pool {
     pub forked: u64,
     /// Workers that ended otherwise than they were to.
     pub crashed: u64,
-    /// How often its processes were ended because other pools needed their memory.
+    /// The number of times its processes were stopped because other pools needed their memory.
     pub evicted: u64,
-    /// How often they were ended because nobody had used them for long.
+    /// The number of times they were stopped after a long idle time.
     pub idled: u64,
     /// Times in a worker.
     pub latency: Distribution,
@@ -193,7 +193,7 @@ pub struct Pool {
     pub waits: Distribution,
     /// Numbers that the engine tells of it: names as in metrics, words for people, values.
     pub figures: Vec<(String, String, u64)>,
-    /// What should be changed, as a sentence.
+    /// A recommended change, as a sentence.
     pub advice: Option<String>,
 }
 
@@ -202,7 +202,7 @@ pub struct Pool {
 pub struct Worker {
     /// Process id; 0: not known yet.
     pub pid: u32,
-    /// What it is at.
+    /// Its state.
     pub state: State,
     /// For how long, in milliseconds.
     pub since_ms: u64,
@@ -212,7 +212,7 @@ pub struct Worker {
     pub memory: u64,
 }
 
-/// What a worker is at.
+/// The state of a worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum State {
     /// It is being forked.
@@ -226,7 +226,7 @@ pub enum State {
 }
 
 impl Distribution {
-    /// How many times there are.
+    /// Returns the number of times.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.counts.iter().fold(0, |sum, count| sum.saturating_add(*count))

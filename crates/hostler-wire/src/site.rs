@@ -37,7 +37,7 @@ pub enum ToSite {
         id: RequestId,
         /// Absolute path of the directory.
         path: ByteBuf,
-        /// What the names begin with that are asked for; empty: all.
+        /// The prefix of the requested names; empty: all.
         prefix: ByteBuf,
     },
     /// Run a program; its stdin, stdout and stderr (in this order) travel with the frame, for an engine also the
@@ -54,7 +54,7 @@ pub enum ToSite {
         /// Id of the `Run`.
         id: RequestId,
     },
-    /// Which pools have a parent, and which programs run that fronts share. Answer: [`FromSite::Parents`].
+    /// Asks which pools have a parent, and which programs that fronts share are running. Reply: [`FromSite::Parents`].
     Parents {
         /// The front's number.
         id: RequestId,
@@ -71,7 +71,7 @@ pub enum ToSite {
         path: ByteBuf,
         /// A file that is longer than this, in bytes, gets nothing more.
         most: u64,
-        /// What to write.
+        /// The text to write.
         text: ByteBuf,
     },
     /// Make pipes, which count for the site's user and not for the front's. Answer: [`FromSite::Pipes`], or
@@ -79,7 +79,7 @@ pub enum ToSite {
     Pipes {
         /// The front's number.
         id: RequestId,
-        /// How many, at most [`MOST_PIPES`].
+        /// The number, at most [`MOST_PIPES`].
         count: u32,
     },
 }
@@ -109,7 +109,7 @@ pub struct Walk {
 pub struct Run {
     /// The front's number.
     pub id: RequestId,
-    /// What to run.
+    /// The program to run.
     pub program: Program,
     /// The environment, whole: `NAME=value` entries, nothing is inherited.
     pub env: Vec<ByteBuf>,
@@ -159,15 +159,15 @@ pub enum Program {
     Engine {
         /// Its name.
         name: String,
-        /// What it is to be the parent of.
+        /// The pool that it is the parent of.
         warm: Warm,
     },
 }
 
-/// What a warm parent has loaded: a front may take over one that was started for another front.
+/// The code that a warm parent has loaded: a front may take over one that was started for another front.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Warm {
-    /// What the pool is called, the same by all fronts.
+    /// The pool's name, the same for all fronts.
     pub pool: String,
     /// Equal where all is equal that a parent is started with and told to load.
     pub key: u64,
@@ -207,7 +207,7 @@ pub enum FromSite {
     Appended {
         /// The front's number.
         id: RequestId,
-        /// Whether the site's user could open the file.
+        /// True if the site's user could open the file.
         opened: bool,
     },
     /// The program runs.
@@ -284,7 +284,7 @@ pub enum FromSite {
     },
 }
 
-/// How a program ended.
+/// The exit of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Exit {
     /// By itself, with this status.
@@ -349,7 +349,7 @@ pub enum RunError {
     Interpreter {
         /// The interpreter as the first line names it.
         interpreter: String,
-        /// What to do.
+        /// The advice.
         hint: String,
     },
     /// Environment and arguments are over the kernel's limit (E2BIG).
@@ -371,7 +371,7 @@ pub enum RunError {
     },
 }
 
-/// What stands at a path.
+/// The kind of file at a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum FileKind {
     /// A regular file.
@@ -413,7 +413,7 @@ pub struct FileInfo {
     pub atime: i64,
 }
 
-/// What a walk found. `levels[0]` is `/`; one level per component that exists, links followed.
+/// The result of a walk. `levels[0]` is `/`; one level per component that exists, links followed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WalkResult {
     /// The front's number.
@@ -441,7 +441,7 @@ pub struct WalkResult {
 /// One component of a walk.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Level {
-    /// What stands there (after following a link).
+    /// The file there (after following a link).
     pub info: FileInfo,
     /// The owner of the symbolic link, where the component is one.
     pub link_owner: Option<u32>,
@@ -454,7 +454,7 @@ pub struct Level {
 /// An `.htaccess` file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AccessFile {
-    /// Which of [`Walk::access_files`].
+    /// The matching name of [`Walk::access_files`].
     pub name: ByteBuf,
     /// Its text, or the errno for one that exists but can't be read (the request is then refused).
     pub text: Result<ByteBuf, i32>,
@@ -465,7 +465,7 @@ pub struct AccessFile {
 pub struct Entry {
     /// Its name.
     pub name: ByteBuf,
-    /// What stands there, links followed; `None` for a dangling link.
+    /// The file there, links followed; `None` for a dangling link.
     pub info: Option<FileInfo>,
     /// The owner of the link, where it is one.
     pub link_owner: Option<u32>,

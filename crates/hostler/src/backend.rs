@@ -42,7 +42,7 @@ fn is_name(wanted: &str, name: &str) -> bool {
     wanted.strip_prefix("balancer://").unwrap_or(wanted).trim_end_matches('/').eq_ignore_ascii_case(name)
 }
 
-/// How members fare in the eyes of the server that runs, if one does: for the plan of its next generation.
+/// Returns the states of members from the running server, if there is one: for the plan of its next generation.
 pub(crate) fn known(config: &hostler_config::Config) -> Vec<MemberState> {
     if config.servers.iter().all(|server| server.conf.proxy.balancers.is_empty()) {
         return Vec::new();

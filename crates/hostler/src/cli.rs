@@ -224,7 +224,7 @@ pub(crate) struct Serve {
     /// The directory to serve, or the application: file.psgi, file.py, module:name (Python), file.war.
     #[arg(value_name = "DIR|APP", default_value = ".")]
     pub(crate) directory: PathBuf,
-    /// Where to listen.
+    /// The address to listen on.
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8080")]
     pub(crate) listen: SocketAddr,
 }
@@ -325,7 +325,7 @@ pub(crate) enum PlanOf {
 /// Arguments of `docs`.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Docs {
-    /// Where to write: man/*.1, completions/*, directives.md.
+    /// The target folder: man/*.1, completions/*, directives.md.
     #[arg(value_name = "DIR")]
     pub(crate) directory: PathBuf,
 }

@@ -47,7 +47,7 @@ pub(crate) fn empty() -> Result<Config, Failed> {
     Config::build(&tree).map_err(|errors| all_of(&errors))
 }
 
-/// What there is of engines decides what the configuration's language has.
+/// Installs the engines that exist, which determine the configuration's language.
 fn install_engines() {
     let (versions, broken) = run::versions_of_php();
     php::install_broken(broken);

@@ -22,7 +22,7 @@ use std::time::Duration;
 
 use crate::Failed;
 
-/// How long the child may take for one file.
+/// The time limit of the child for one file.
 const PATIENCE: Duration = Duration::from_secs(10);
 const LONGEST_PATH: usize = 4096;
 /// The ways to open; `l` only looks whether `a` would do.

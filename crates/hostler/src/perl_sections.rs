@@ -25,15 +25,15 @@ use std::time::{Duration, Instant};
 use crate::plan::users;
 use crate::run;
 
-/// How long a section may take.
+/// The time limit of a section.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// How long the loading of a file or module may take: large programs are loaded whole.
+/// The time limit for loading a file or module: large programs are loaded whole.
 const PATIENCE_TO_LOAD: Duration = Duration::from_secs(60);
 /// Seconds of processor time for all that a user runs.
 const CPU: u64 = 60;
 /// Bytes of address space.
 const MEMORY: u64 = 1 << 30;
-/// Where programs of sections are searched.
+/// The search path of sections' programs.
 const PATH: &std::ffi::CStr = c"PATH=/usr/local/bin:/usr/bin:/bin";
 
 /// The processes, by who they run as; they end with this.
@@ -87,7 +87,7 @@ struct Sections {
     begun: bool,
     /// It has failed once: nothing it says counts any more.
     lost: bool,
-    /// How long it may take for what it was asked last.
+    /// The time limit of the last request.
     patience: Duration,
 }
 
@@ -190,7 +190,7 @@ impl Sections {
         Ok(())
     }
 
-    /// What became of it, in a sentence.
+    /// Describes its end, in a sentence.
     fn end(&self, error: &io::Error) -> String {
         use io::ErrorKind::{BrokenPipe, ConnectionReset, TimedOut, UnexpectedEof, WouldBlock};
         match error.kind() {

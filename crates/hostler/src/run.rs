@@ -127,7 +127,7 @@ fn engine(entry: &std::fs::DirEntry) -> Option<String> {
     (runs && is_name(&name) && !OTHERS.contains(&name.as_str())).then_some(name)
 }
 
-/// Where the daemons may be, seen from the directory of this command.
+/// The possible places of the daemons, relative to the directory of this command.
 const PLACES: [&str; 2] = ["", "../libexec/hostler"];
 
 fn beside(own: &Path, name: &str) -> Result<PathBuf, Failed> {

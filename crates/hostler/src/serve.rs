@@ -22,7 +22,7 @@ use crate::open_as::{Opener, enter};
 use crate::plan::users;
 use crate::run;
 
-/// What a site runs as when root serves a directory of root's.
+/// The user of a site when root serves a directory of root's.
 const NOBODY: u32 = 64_991;
 
 pub(crate) fn serve(args: &Serve) -> Result<(), Failed> {
@@ -35,7 +35,7 @@ pub(crate) fn serve(args: &Serve) -> Result<(), Failed> {
     run::become_master(words.into_iter().collect::<Vec<OsString>>())
 }
 
-/// What is served.
+/// The served site.
 enum Site {
     /// A document root.
     Directory(PathBuf),
@@ -70,7 +70,7 @@ impl Site {
         }
     }
 
-    /// Whether those who are to serve it can read it.
+    /// Returns whether those who are to serve it can read it.
     fn check_readable(&self) -> Result<(), Failed> {
         let path = self.path();
         let (uid, refused) = if hostler_sys::process::is_root() {
@@ -174,8 +174,9 @@ fn owner(owner: &Metadata) -> (u32, u32) {
     (user, group)
 }
 
-/// What is never sent as it is. A program gets a handler that refuses it, so that an .htaccess file can give it one that
-/// runs it; what is private by its name is refused whatever such a file says.
+/// Returns the rules for files that are never sent as they are. A program gets a handler that refuses it, so that an
+/// .htaccess file can give it one that runs it; a file that is private by its name is refused whatever such a file
+/// says.
 fn refused() -> String {
     let dotted = PROGRAMS.split(' ').map(|extension| format!(" .{extension}")).collect::<String>();
     let any = PROGRAMS.replace(' ', "|");
@@ -242,7 +243,7 @@ IndexOptions FancyIndexing HTMLTable SuppressIcon SuppressRules FoldersFirst Ver
 IndexHeadInsert "<meta name=\"viewport\" content=\"width=device-width\"><style>body{font:1rem/1.5 system-ui,sans-serif;margin:2rem;color-scheme:light dark}th{text-align:left}th,td{padding:0 1.5rem 0 0}</style>"
 "#;
 
-/// Where the engine is there.
+/// The configuration if the engine exists.
 const OF_PHP: &str = r#"
 DirectoryIndex index.html index.php index.shtml index.cgi index.pl
 <FilesMatch ".+\.ph(?:ar|p|tml)$">

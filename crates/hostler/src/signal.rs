@@ -19,7 +19,7 @@ use crate::{load, run};
 pub(crate) struct Running {
     /// Its master.
     pub(crate) pid: Pid,
-    /// Where it says so.
+    /// The PidFile that names it.
     pub(crate) pid_file: PathBuf,
 }
 
@@ -72,7 +72,7 @@ fn generation(master: Pid) -> Option<u64> {
 pub(crate) enum Absent {
     /// It does not run.
     NotRunning(String),
-    /// That can't be told.
+    /// The state is unknown.
     Unknown(String),
 }
 
@@ -123,8 +123,8 @@ fn is_of_master(stat: &Stat) -> bool {
     stat.name == b"hostler-master" && !stat.is_dead()
 }
 
-/// Whether the master runs from another file than the one that would be started now; if that can be told, which takes
-/// the right to look into the process.
+/// Returns whether the master runs from another file than the one that would be started now; if that can be told, which
+/// takes the right to look into the process.
 fn is_of_replaced_program(master: Pid) -> bool {
     let same = |a: &Metadata, b: &Metadata| (a.dev(), a.ino()) == (b.dev(), b.ino());
     let runs = std::fs::metadata(format!("/proc/{}/exe", master.as_raw_nonzero()));
@@ -137,7 +137,7 @@ fn signal(running: &Running, signal: Signal) -> Result<(), Failed> {
     process::signal(running.pid, signal).map_err(|e| Failed(format!("can't signal pid {number}: {e}")))
 }
 
-/// What changes when a file is replaced.
+/// Returns the facts that change when a file is replaced.
 fn written(path: &Path) -> Option<(u64, SystemTime)> {
     let metadata = path.metadata().ok()?;
     Some((metadata.ino(), metadata.modified().ok()?))

@@ -24,7 +24,7 @@ const LARGEST: usize = 1 << 20;
 const MOST: usize = 100_000;
 const DEEPEST: usize = 64;
 
-/// What was found in a folder.
+/// The findings in a folder.
 #[derive(Debug, Default)]
 struct Folder {
     survey: Survey,
@@ -146,7 +146,7 @@ fn read(path: &Path) -> Result<Vec<u8>, String> {
     read_to_end(file.as_fd(), LARGEST).map_err(failed)
 }
 
-/// What the files of a configuration lack; nothing where all is there.
+/// Lists what a configuration's files lack; empty if nothing is missing.
 pub(crate) fn of_configuration(config: &Config) -> String {
     let mut survey = Survey::default();
     for name in &config.files {

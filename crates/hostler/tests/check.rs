@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Nobody listens there.
+/// An address without a listener.
 const LISTEN: &str = "Listen 127.0.0.1:1";
 
 static NEXT: AtomicU32 = AtomicU32::new(0);
@@ -24,7 +24,7 @@ impl Root {
         Self(path)
     }
 
-    /// Whether the lines, from the third on, are good, and what was said.
+    /// Returns whether the lines, from the third on, are good, and what was said.
     fn check(&self, lines: &str) -> (bool, String) {
         let identity = "User #64894\nGroup #64894";
         fs::write(self.0.join("httpd.conf"), format!("{identity}\n{lines}\n")).unwrap();

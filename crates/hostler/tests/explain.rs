@@ -104,7 +104,7 @@ const CASES: &[(&str, &[&str])] = &[
     ("/old/x", &["a redirect (302) to http://elsewhere.example/new/x"]),
 ];
 
-/// What is said of a URL.
+/// Returns the explanation of a URL.
 fn explain(root: &std::path::Path, url: &str) -> String {
     let mut command = Command::new(env!("CARGO_BIN_EXE_hostler"));
     let output = command.arg("explain").arg("-f").arg(root.join("httpd.conf")).arg(url).output().unwrap();

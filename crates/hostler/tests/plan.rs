@@ -24,7 +24,7 @@ static NEXT: AtomicU32 = AtomicU32::new(0);
 /// A ServerRoot, gone when dropped.
 struct Root(PathBuf);
 
-/// What the planner did.
+/// The planner's result.
 struct Outcome {
     ended: ExitCause,
     errors: String,
@@ -310,7 +310,7 @@ fn a_bad_configuration_is_told_line_by_line() {
 }
 
 impl Root {
-    /// Whether `hostler check` finds nothing against a start, and what it says.
+    /// Returns whether `hostler check` finds nothing against a start, and what it says.
     fn check(&self) -> (bool, String) {
         let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_hostler"));
         let output = command.arg("check").arg("-f").arg(self.0.join("httpd.conf")).output().unwrap();

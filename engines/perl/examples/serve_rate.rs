@@ -1,5 +1,5 @@
-//! How long requests to light handlers take, over the ring and without HTTP:
-//! `cargo run --release -p hostler-perl --example serve_rate`.
+//! The duration of requests to light handlers, over the ring and without HTTP: `cargo run --release -p hostler-perl
+//! --example serve_rate`.
 
 #[path = "../tests/front/mod.rs"]
 mod front;
@@ -20,7 +20,7 @@ fn main() {
     fork();
 }
 
-/// How many processes a second are forked, serve one request, and end.
+/// Measures how many processes per second are forked, serve one request, and exit.
 fn fork() {
     let mut pool = setup(PROGRAM);
     pool.one_shot = true;

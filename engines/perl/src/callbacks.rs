@@ -1,4 +1,4 @@
-//! What the glue calls while a request is served (`glue/hostler.h`).
+//! The glue's callbacks while a request is served (`glue/hostler.h`).
 //!
 //! The worker has one thread and serves one request at a time; which, is in a static. A process that a program
 //! forked has it too, but must not touch the parent's conversation: for it every call is without effect.

@@ -60,7 +60,7 @@ fn begin(setup: &Setup) -> Result<FromConfigure, String> {
     Ok(FromConfigure::Hello(Build::own()))
 }
 
-/// What the configuration has not said yet.
+/// Adds the defaults of unset values.
 fn with_defaults(main: ServerFacts) -> ServerFacts {
     let (log_level, timeout) = (4, 60);
     let (keep_alive, keep_alive_timeout, keep_alive_max) = (true, 5000, 100);

@@ -144,7 +144,7 @@ pub(crate) struct Outcome {
     pub(crate) text: Str,
 }
 
-/// What comes while a program's question is open.
+/// The messages that arrive while a program's question is open.
 pub(crate) mod told {
     use std::ffi::c_int;
     pub(crate) const GONE: c_int = 0;

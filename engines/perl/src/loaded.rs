@@ -1,5 +1,5 @@
-//! What a parent has loaded, and whether all of that is still as it was: the files that were read, looked for or looked
-//! at meanwhile, and the libraries that are mapped. What was read while it was being changed is taken for changed.
+//! The files that a parent has loaded, and whether all of them are unchanged: the files that were read, looked for or
+//! looked at meanwhile, and the mapped libraries. A file that was read while it was changing counts as changed.
 
 use rustix::fs::{FileType, Stat, stat};
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,10 +13,10 @@ use crate::ffi::{self, Str};
 
 /// More files than these are not looked at again.
 const MOST: usize = 50_000;
-/// How far the clock of files may lag behind the system's.
+/// The most by which the clock of files may lag behind the system's.
 const TICK: Duration = Duration::from_millis(10);
 
-/// What the glue has told so far.
+/// The glue's reports so far.
 struct Told {
     /// With whether what is inside was read: a directory that was only looked for may change.
     paths: BTreeMap<PathBuf, bool>,
@@ -49,7 +49,7 @@ extern "C" fn hp_loaded_elsewhere() {
     told(|told| told.elsewhere = true);
 }
 
-/// What a file was; `None`: there was none.
+/// The state of a file; `None`: there was none.
 type State = Option<(u64, u64, Inside)>;
 /// Size, time of change, and time of change of anything; nothing of a directory that was only looked for.
 type Inside = (i64, (i64, u64), (i64, u64));
@@ -70,7 +70,7 @@ struct File {
 }
 
 impl Loaded {
-    /// What has been loaded since then; from now on nothing is noted.
+    /// Returns the files loaded since then; from now on nothing is noted.
     pub(crate) fn since(start: SystemTime) -> Self {
         // SAFETY: the process has one thread, which is not inside the interpreter.
         unsafe { ffi::hp_perl_loaded() };
@@ -87,7 +87,7 @@ impl Loaded {
         Self { files, whole }
     }
 
-    /// Whether loading it all once more would give the same, as far as can be told.
+    /// Returns whether loading it all once more would give the same, as far as can be told.
     pub(crate) fn is_unchanged(&self) -> bool {
         self.whole && self.files.iter().all(|file| state(&file.path, file.inside) == file.state)
     }
@@ -107,7 +107,7 @@ fn state(path: &Path, inside: bool) -> State {
     Some((st_dev, st_ino, (st_size, (st_mtime, st_mtime_nsec), (st_ctime, st_ctime_nsec))))
 }
 
-/// What the kernel makes up is new each time.
+/// Returns whether a path is noted; files that the kernel generates are new each time.
 fn is_kept(path: &Path) -> bool {
     !["/proc", "/dev", "/sys"].iter().any(|folder| path.starts_with(folder))
 }

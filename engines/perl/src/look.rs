@@ -1,6 +1,7 @@
-//! Whether the text of something that is to be loaded shows that it builds configuration, with that of the tenant's own
-//! modules that it loads; of the system's only the one that the directive names. Nothing is run, and no interpreter is needed: most of what is loaded builds nothing, and is
-//! not to be run twice. Where the text does not show it, the call says so when the pool is started.
+//! True if the text of something that is to be loaded shows that it builds configuration, with that of the tenant's own
+//! modules that it loads; of the system's only the one that the directive names. Nothing is run, and no interpreter is
+//! needed: most of what is loaded builds nothing, and is not to be run twice. Where the text does not show it, the call
+//! says so when the pool is started.
 //!
 //! **Runs as** the site's user, in `hostler-perl configure`.
 
@@ -78,7 +79,7 @@ impl Look {
         }
     }
 
-    /// What follows `use` or `require`.
+    /// Notes the modules that `use` or `require` names.
     fn loads(&mut self, rest: &str) {
         let name = rest.split(|c: char| !is_of_name(c)).next().unwrap_or_default();
         let more = &rest[name.len()..];
@@ -148,7 +149,7 @@ fn adds_to_server(line: &str) -> bool {
     line.match_indices("add_config").any(|(at, _)| !line[..at].ends_with("$r->"))
 }
 
-/// What follows this word, wherever it stands in the line.
+/// Iterates over the statements with this word, wherever it occurs in the line.
 fn statements<'a>(line: &'a str, word: &'a str) -> impl Iterator<Item = &'a str> {
     let follows = |(at, _): (usize, &str)| {
         let before = line[..at].chars().next_back();

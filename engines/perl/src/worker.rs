@@ -19,7 +19,7 @@ pub(crate) struct Worker {
     one_shot: bool,
     request: HeadBuffer,
     answer: HeadBuffer,
-    /// How many requests are being served inside of the one that is being served.
+    /// The number of requests being served inside the current one.
     nested: u32,
 }
 
@@ -79,7 +79,7 @@ impl Worker {
         known.ok_or_else(|| trip.malformed())
     }
 
-    /// What comes before a request, or between its trips.
+    /// Handles messages before a request, or between its trips.
     fn before_request(&mut self, trip: &mut Trip) -> Result<(), NoMessage> {
         let told = match decode(trip) {
             Some(ToPerl::Related { role, head }) => {
@@ -102,7 +102,7 @@ impl Worker {
         Ok(())
     }
 
-    /// What comes next of the answer to a program's question.
+    /// Waits for the next part of the reply to a program's question.
     pub(crate) fn await_told(&mut self, trip: &mut Trip) -> Told {
         if trip.await_own().is_err() {
             return Told::GONE;
@@ -143,7 +143,7 @@ impl Worker {
     }
 }
 
-/// What has come of the engine's own.
+/// Decodes the engine's own message.
 fn decode(trip: &Trip) -> Option<ToPerl<'_>> {
     ToPerl::decode(trip.own()).ok()
 }

@@ -100,7 +100,8 @@ fn a_worker_has_no_descriptor_of_another_front() {
     assert_eq!(worker.ask_in(&hello(), request("modperl"), b"").body, "1 0", "its own bell, and no socket");
 }
 
-/// Whether a parent that has loaded `text` (FOLDER stands for a folder of files) is still of use after `change`.
+/// Returns whether a parent that has loaded `text` (FOLDER stands for a folder of files) is still of use after
+/// `change`.
 fn outlives(files: &[(&str, &str)], text: &str, change: impl Fn(&Path)) -> bool {
     let folder = tempfile::tempdir().unwrap();
     for name in ["a", "b", "plugins"] {

@@ -30,7 +30,7 @@ fn parts() -> String {
     .concat()
 }
 
-/// What a handler prints that is posted this form.
+/// Returns the output of a handler for this posted form.
 fn post(code: &str) -> Answer {
     let program = format!(
         "use Apache2::Request (); use Apache2::Upload (); use Apache2::Cookie (); \

@@ -69,7 +69,7 @@ impl Sections {
         self.ask(&ToConfigure::Run { preload, in_host })
     }
 
-    /// What code builds, lines joined by `;`.
+    /// Returns the configuration that code builds, lines joined by `;`.
     fn built(&mut self, code: &str) -> String {
         match self.run(code, false) {
             FromConfigure::Done { text, warnings, .. } if warnings.is_empty() => {

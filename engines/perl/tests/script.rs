@@ -97,7 +97,8 @@ fn an_nph_script_speaks_for_itself() {
     assert_eq!(answer.body, "HTTP/1.1 200 Fine\r\n\r\nraw", "{answer:?} {stderr}");
 }
 
-/// What is left when a script ends: each has its destructor, whatever holds it. All is as perl itself does it.
+/// Objects that are left when a script ends: each has its destructor called, whatever holds it. All as perl itself does
+/// it.
 #[test]
 fn objects_end_with_the_script() {
     let head = "print qq(Content-Type: text/plain\n\n);\n\

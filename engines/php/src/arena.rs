@@ -4,7 +4,7 @@ use libc::c_char;
 
 use crate::ffi::{Pair, Pairs};
 
-/// Where a text begins, and its length.
+/// The start of a text, and its length.
 #[derive(Clone, Copy)]
 pub(crate) struct Text {
     start: usize,
@@ -26,7 +26,7 @@ impl Arena {
         self.pairs.clear();
     }
 
-    /// Whether nothing is in it.
+    /// Returns whether nothing is in it.
     pub(crate) fn is_empty(&self) -> bool {
         self.bytes.is_empty()
     }

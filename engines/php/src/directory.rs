@@ -6,7 +6,7 @@ use hostler_wire::work;
 use crate::arena::Arena;
 use crate::ffi::Settings;
 
-/// What a worker keeps of a directory.
+/// A worker's data about a directory.
 pub(crate) struct Directory {
     /// Index of the virtual host.
     pub(crate) server: u32,
@@ -17,7 +17,7 @@ pub(crate) struct Directory {
     /// `HostlerPHPRealpath`
     pub(crate) real_paths: bool,
     pub(crate) settings: Settings,
-    /// What the settings point into.
+    /// The texts that the settings point into.
     _texts: Box<Arena>,
     _kinds: Box<[u8]>,
 }

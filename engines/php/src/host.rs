@@ -22,7 +22,7 @@ pub(crate) struct Exchange<'a> {
     pub(crate) directory: &'a Directory,
     pub(crate) variables: &'a mut Arena,
     pub(crate) fields: &'a mut Arena,
-    /// What the server has answered last to a question.
+    /// The server's last reply to a question.
     pub(crate) answered: &'a mut Arena,
     /// The configuration of the script that the answer is about.
     pub(crate) included: Option<Box<Directory>>,
@@ -30,7 +30,7 @@ pub(crate) struct Exchange<'a> {
     pub(crate) broke_off: bool,
 }
 
-/// What C is given.
+/// The callbacks for C.
 pub(crate) static HOST: ffi::Host = ffi::Host {
     read_body,
     head,

@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// What tells one state of a file from another.
+/// The identity of a file's state.
 type State = Option<(u64, u64, i64, i64, u64)>;
 
 /// Files and folders, as they were.
@@ -34,7 +34,7 @@ impl Loaded {
         all
     }
 
-    /// Whether all of them are as they were.
+    /// Returns whether all of them are as they were.
     pub(crate) fn is_unchanged(&self) -> bool {
         self.0.iter().all(|(path, before)| state(path) == *before)
     }

@@ -64,7 +64,7 @@ fn content_length(head: &RequestHead<'_>) -> i64 {
     text.and_then(|text| text.trim().parse().ok()).unwrap_or(-1)
 }
 
-/// What an error document is for; else 200.
+/// Returns the status that an error document is for; else 200.
 fn status(head: &RequestHead<'_>) -> i32 {
     let is_redirected = head.flags & request_flag::REDIRECTED != 0;
     let said = head.subprocess_env.iter().find(|(name, _)| is_redirected && *name == b"REDIRECT_STATUS");

@@ -7,7 +7,7 @@ use std::io::ErrorKind;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
-/// What tells programs where temporary files go.
+/// The variable with the folder of temporary files.
 const VARIABLE: &str = "TMPDIR";
 /// The folder's name.
 const NAME: &str = "php";

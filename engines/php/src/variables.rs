@@ -45,8 +45,9 @@ fn is_same(one: &[u8], other: &[u8]) -> bool {
     one.eq_ignore_ascii_case(other)
 }
 
-/// What other bytes in a name would become could be taken for another field. `Proxy` would be `HTTP_PROXY`, which
-/// programs take for their own; credentials are the server's (RFC 3875 §4.1.18) unless `CGIPassAuth` says otherwise.
+/// Returns whether a field becomes a variable. Other bytes in a name could make it look like another field. `Proxy`
+/// would become `HTTP_PROXY`, which programs use as their own setting; credentials are the server's (RFC 3875 §4.1.18)
+/// unless `CGIPassAuth` is on.
 fn is_exported(name: &[u8], pass_auth: bool) -> bool {
     let is_plain = name.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'-');
     let is_credential =

@@ -16,7 +16,7 @@ use crate::{ffi, php, request};
 /// A request on its way.
 pub(crate) type Trip = hostler_engine::Trip<Worker>;
 
-/// What programs are told of a virtual host.
+/// The facts about a virtual host for programs.
 pub(crate) struct Server {
     pub(crate) admin: String,
     pub(crate) document_root: String,
@@ -151,7 +151,7 @@ impl Worker {
     }
 }
 
-/// Where files really are (`HostlerPHPRealpath`): a release that a link leads to keeps its own name in PHP's caches.
+/// The real paths of files (`HostlerPHPRealpath`): a release that a link leads to keeps its own name in PHP's caches.
 #[derive(Default)]
 struct RealPaths {
     script: Option<Vec<u8>>,

@@ -27,7 +27,7 @@ use std::time::Duration;
 /// Starts the engine as a site's process does.
 struct Php {
     folder: String,
-    /// What it says that is about no request.
+    /// Its messages that belong to no request.
     said: Rc<RefCell<String>>,
 }
 
@@ -120,7 +120,7 @@ fn with_site(files: &[(&str, &str)], test: impl AsyncFnOnce(Site)) {
     });
 }
 
-/// What a client would get.
+/// The response for a client.
 #[derive(Debug, Default)]
 struct Answer {
     status: u16,

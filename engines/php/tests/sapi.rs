@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::LazyLock;
 
-/// Where the interface and the library of names were built; empty: without PHP.
+/// The folder with the built interface and the library of names; empty: without PHP.
 const PARTS: &str = env!("PHP_PARTS");
 
 /// The program, built once.
@@ -46,7 +46,7 @@ impl Site {
         self.0.path().to_str().unwrap()
     }
 
-    /// What a worker does that is given these commands; `@` is the folder.
+    /// Runs a worker with these commands and returns its output; `@` is the folder.
     fn drive(&self, commands: &str) -> String {
         self.drive_after("", commands)
     }

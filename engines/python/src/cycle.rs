@@ -51,7 +51,7 @@ static DEFINITION: Definition = Definition(UnsafeCell::new(ffi::PyModuleDef {
     m_free: None,
 }));
 
-/// What Python looks for in an extension of this name.
+/// The function that Python looks for in an extension of this name.
 #[unsafe(no_mangle)]
 #[allow(non_snake_case, reason = "Python's word for it")]
 pub extern "C" fn PyInit__hostler_cycle() -> *mut ffi::PyObject {
@@ -67,7 +67,7 @@ unsafe extern "C" fn confine(_: *mut ffi::PyObject, _: *mut ffi::PyObject) -> *m
     })
 }
 
-/// What is made once and used for each request.
+/// Objects that are made once and used for each request.
 struct Shared {
     names: Names,
     /// The type of [`step`].
@@ -86,7 +86,7 @@ unsafe impl Sync for Place {}
 
 static SHARED: Place = Place(UnsafeCell::new(None));
 
-/// What is shared. Not to be called before the module was loaded.
+/// Returns the shared objects. Not to be called before the module was loaded.
 fn shared() -> Outcome<&'static Shared> {
     // SAFETY: with the lock; it is written to while the module is loaded and prepared, before any request.
     unsafe { (*SHARED.0.get()).as_ref().ok_or(PythonError) }

@@ -17,7 +17,7 @@ pub(crate) struct Python {
     own: Rc<Setup>,
     servers: Vec<Server>,
     one_shot: bool,
-    /// What workers find imported already.
+    /// The modules were imported before the fork.
     preloaded: bool,
     /// The files of that, with their states.
     files: Option<Object>,
@@ -129,7 +129,7 @@ fn preload(support: &Support, own: &Setup) -> Outcome<(bool, Option<Object>)> {
     Ok((done, files))
 }
 
-/// What is to be answered ahead, in one text: none of its parts has a NUL.
+/// Returns the request to answer ahead, in one text: none of its parts has a NUL.
 fn request(warm_up: &WarmUp) -> String {
     let WarmUp { script, host, mount, rest } = warm_up;
     [&script.file, &script.callable, host, mount, rest].map(String::as_str).join("\0")

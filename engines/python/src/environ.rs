@@ -13,7 +13,7 @@ use std::borrow::Cow;
 const MOD_WSGI: [u64; 3] = [4, 9, 4];
 const APACHE: [u64; 3] = [2, 4, 55];
 
-/// What is the same for all requests of a directory.
+/// Returns the part of the environment that is the same for all requests of a directory.
 pub(crate) fn template(worker: &mut Worker, server: &Server, directory: &Directory) -> Outcome {
     let (own, support) = (worker.own.clone(), worker.support.clone());
     let one_shot = worker.one_shot;
@@ -82,7 +82,8 @@ pub(crate) fn of(
     Ok(e.dictionary)
 }
 
-/// What a script that guards is told of the request: less than an application, and as mod_wsgi does nothing of a login.
+/// Returns the environment of a script that guards: less than an application's, and as with mod_wsgi nothing about a
+/// login.
 pub(crate) fn of_guard(
     worker: &mut Worker,
     server: &Server,
@@ -116,7 +117,8 @@ pub(crate) fn of_guard(
     Ok(e.dictionary)
 }
 
-/// What a script that chooses where applications run is told of the request: what they will find, but for what is theirs alone.
+/// Returns the environment of a script that chooses where applications run: the applications', without the parts that
+/// are theirs alone.
 pub(crate) fn of_dispatch(
     worker: &mut Worker,
     server: &Server,

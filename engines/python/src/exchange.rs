@@ -18,7 +18,7 @@ pub(crate) struct Exchange<'a> {
 
 /// The one that is being served. Written and read by whoever has the interpreter's lock.
 static CURRENT: AtomicPtr<Exchange<'static>> = AtomicPtr::new(null_mut());
-/// Which one that is: the how manieth of this process.
+/// The serial number of an exchange in this process.
 static SERIAL: AtomicU64 = AtomicU64::new(0);
 /// Its thread waits for something of it, without the lock.
 static WAITS: AtomicBool = AtomicBool::new(false);

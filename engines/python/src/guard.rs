@@ -66,7 +66,7 @@ fn items(list: &Object) -> Outcome<Vec<Object>> {
     }
 }
 
-/// What `choose` gives: three places, each bytes or None; or nothing.
+/// Converts `choose`'s result: three places, each bytes or None; or nothing.
 fn places(list: &Object) -> Outcome<GuardReply> {
     let mut all = items(list)?.into_iter().map(|item| item.bytes().map(<[u8]>::to_vec));
     match (all.next(), all.next(), all.next()) {
@@ -77,7 +77,7 @@ fn places(list: &Object) -> Outcome<GuardReply> {
     }
 }
 
-/// What `ask` gives: a list of bytes, of which the first is a word.
+/// Converts `ask`'s result: a list of bytes, of which the first is a word.
 fn said(list: &Object) -> Outcome<GuardReply> {
     let items = items(list)?.into_iter().map(|item| Ok(item.bytes().ok_or(PythonError)?.to_vec()));
     let mut items = items.collect::<Outcome<Vec<Vec<u8>>>>()?.into_iter();

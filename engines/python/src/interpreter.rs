@@ -1,4 +1,4 @@
-//! Which interpreter the site's applications are for, as the front says in the environment, and whether it is there.
+//! The interpreter of the site's applications, as named in the environment, and whether it exists.
 
 use hostler_python_frames::variable;
 use std::env;
@@ -61,7 +61,7 @@ fn in_home(home: &Path, place: &str) -> Result<PathBuf, String> {
     Err(format!("{place} {shown}: {why}"))
 }
 
-/// Whether it can be executed; else why not.
+/// Returns whether it can be executed; else why not.
 fn usable(path: &Path) -> Result<(), String> {
     let shown = path.display();
     match fs::metadata(path) {

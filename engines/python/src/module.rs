@@ -22,7 +22,7 @@ pub(crate) const fn method(name: &'static CStr, call: Call, doc: &'static CStr) 
     }
 }
 
-/// What never changes, though C has no word for that.
+/// A value that never changes, which C has no type for.
 pub(crate) struct Immutable<T>(pub(crate) T);
 
 // SAFETY: nobody writes to it; the pointers in it are to constants.
@@ -39,7 +39,7 @@ static METHODS: Immutable<[ffi::PyMethodDef; 8]> = Immutable([
     ffi::PyMethodDef::zeroed(),
 ]);
 
-/// What an application calls; it holds the request's number.
+/// The function that an application calls; it holds the request's number.
 static START_RESPONSE: Immutable<ffi::PyMethodDef> = Immutable(method(
     c"start_response",
     start_response,
@@ -68,7 +68,7 @@ static DEFINITION: Definition = Definition(std::cell::UnsafeCell::new(ffi::PyMod
     m_free: None,
 }));
 
-/// What Python looks for in an extension of this name.
+/// The function that Python looks for in an extension of this name.
 #[unsafe(no_mangle)]
 #[allow(non_snake_case, reason = "Python's word for it")]
 pub extern "C" fn PyInit__hostler() -> *mut ffi::PyObject {
@@ -100,7 +100,7 @@ pub(crate) fn function(definition: &'static Immutable<ffi::PyMethodDef>, own: &O
     unsafe { Object::owned(ffi::PyCFunction_NewEx(definition, own.as_ptr(), null_mut())) }
 }
 
-/// What a function gives back: an object, or null for an exception.
+/// Returns a function's result for Python: an object, or null for an exception.
 pub(crate) fn given(outcome: Outcome<*mut ffi::PyObject>) -> *mut ffi::PyObject {
     outcome.unwrap_or(null_mut())
 }

@@ -9,7 +9,7 @@ use std::ptr::NonNull;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PythonError;
 
-/// What may raise.
+/// A result that may be an exception.
 pub(crate) type Outcome<T = Object> = Result<T, PythonError>;
 
 /// An object that this code has a share in.
@@ -90,7 +90,7 @@ impl Object {
         })
     }
 
-    /// Whether it is `None`.
+    /// Returns whether it is `None`.
     pub(crate) fn is_none(&self) -> bool {
         // SAFETY: it is only compared.
         self.as_ptr() == unsafe { ffi::Py_None() }

@@ -12,7 +12,7 @@ const LARGE: usize = 8 << 10;
 /// The answer to a request.
 #[derive(Default)]
 pub(crate) struct Response {
-    /// What was said last.
+    /// The last head.
     head: Option<Head>,
     /// The head has gone.
     sent: bool,
@@ -219,7 +219,7 @@ impl Exchange<'_> {
         Ok(())
     }
 
-    /// Whether nothing of the body has gone yet.
+    /// Returns whether nothing of the body has gone yet.
     pub(crate) fn is_untouched(&self) -> bool {
         !self.response.sent && self.response.made == 0
     }
@@ -231,7 +231,7 @@ impl Exchange<'_> {
         self.send_head();
     }
 
-    /// What was written is seen at once.
+    /// Makes everything written visible at once.
     pub(crate) fn publish(&mut self) {
         self.response.unseen = 0;
         self.trip.publish();
@@ -300,8 +300,8 @@ impl Response {
         said.map_or(u64::MAX, |said| said.saturating_sub(self.written))
     }
 
-    /// How much of a file that has so many bytes left is the body; `None`: the answer has no body, something of it has gone, or
-    /// it is to be longer.
+    /// Returns how much of a file with so many bytes left is the body; `None`: the response has no body, a part of it
+    /// has been sent, or it is to be longer.
     pub(crate) fn of_file(&self, left: u64) -> Option<u64> {
         let head = self.head.as_ref()?;
         let is_all = !self.sent && self.made == 0 && !self.is_withheld() && !matches!(head.status, 204 | 304);

@@ -48,7 +48,7 @@ impl Support {
         self.module.attribute(name)
     }
 
-    /// Whether `wsgi.file_wrapper` has made it.
+    /// Returns whether `wsgi.file_wrapper` has made it.
     pub(crate) fn is_file_wrapper(&self, object: &Object) -> bool {
         // SAFETY: each object has a type, which is only compared.
         unsafe { ffi::Py_TYPE(object.as_ptr()).cast() == self.file_wrapper.as_ptr() }

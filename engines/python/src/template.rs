@@ -1,5 +1,5 @@
-//! What of an application's environment is the same for all requests of a directory: a dictionary that is copied for each,
-//! and names of variables that are made once.
+//! The part of an application's environment that is the same for all requests of a directory: a dictionary that is
+//! copied for each, and names of variables that are made once.
 
 use crate::py::{self, Object, Outcome, PythonError};
 use hostler_cgi::http_variable;

@@ -22,7 +22,7 @@ use std::rc::Rc;
 /// A request on its way.
 pub(crate) type Trip = hostler_engine::Trip<Worker>;
 
-/// What applications are told of a virtual host.
+/// The facts about a virtual host for applications.
 pub(crate) struct Server {
     pub(crate) admin: String,
     pub(crate) document_root: String,
@@ -39,7 +39,7 @@ impl Server {
     }
 }
 
-/// What a worker keeps of a directory.
+/// A worker's data about a directory.
 pub(crate) struct Directory {
     /// Index of the virtual host.
     server: u32,
@@ -260,7 +260,7 @@ impl Worker {
         Ok(Ok(found))
     }
 
-    /// Whether a script says that it is to be loaded anew (`reload_required`).
+    /// Returns whether a script says that it is to be loaded anew (`reload_required`).
     fn is_stale(&self, script: &str, resource: &[u8]) -> Outcome<bool> {
         let resource = String::from_utf8_lossy(resource);
         let stale = self.support.call(c"is_stale", &[&py::text(script)?, &py::text(&resource)?])?;

@@ -18,9 +18,9 @@ use std::time::Duration;
 
 /// Its name, beside the program.
 const NAME: &str = "hostler-servlet.jsa";
-/// How long a virtual machine that learns what is needed may be silent.
+/// The longest silence of a virtual machine that records which classes are needed.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// What it serves meanwhile.
+/// The page it serves meanwhile.
 const PAGE: &str = "<%@ page contentType=\"text/plain\" %><%= session.getId() %>";
 const DESCRIPTOR: &str = "<web-app xmlns=\"https://jakarta.ee/xml/ns/jakartaee\" version=\"6.0\"/>";
 
@@ -113,7 +113,8 @@ fn ask(socket: &Path, child: &mut Child) -> io::Result<()> {
     Ok(())
 }
 
-/// What the virtual machine says, line by line. A thread reads it to its end: nobody else could stop to wait for more.
+/// Returns the virtual machine's lines. A thread reads them to their end, because no other reader could stop to wait
+/// for more.
 fn lines(stderr: ChildStderr) -> Receiver<String> {
     let (sender, lines) = channel();
     std::thread::spawn(move || {

@@ -1,19 +1,19 @@
-//! What the front says about a site's virtual machine, and what of it is the Java program's to read.
+//! The front's arguments for a site's virtual machine, and the part of them that the Java program reads.
 
 /// The arguments.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Arguments {
-    /// What the site's folder is called: letters, digits and `-`.
+    /// The name of the site's folder: letters, digits and `-`.
     pub(crate) key: String,
     /// The directory below which that folder is, where the configuration says so.
     pub(crate) root: Option<String>,
-    /// Where Java is, where the configuration says so.
+    /// Java's home, if configured.
     pub(crate) java_home: Option<String>,
     /// The largest heap, as Java's `-Xmx` has it.
     pub(crate) heap: Option<String>,
     /// Further words for the virtual machine.
     pub(crate) jvm: Vec<String>,
-    /// What the Java program reads.
+    /// The arguments that the Java program reads.
     pub(crate) rest: Vec<String>,
 }
 

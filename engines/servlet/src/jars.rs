@@ -4,7 +4,7 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// Where the packages put them.
+/// The packages' folder.
 pub(crate) const FOLDER: &str = "/usr/share/java";
 
 /// Their names there, each with its package.
@@ -36,11 +36,11 @@ pub(crate) fn find(folder: &Path) -> Result<Vec<PathBuf>, String> {
     JARS.iter().map(find).collect()
 }
 
-/// Where the package tomcat-jakartaee-migration puts the tool that makes applications for Tomcat 10 of older ones.
+/// The folder of the tool that converts older applications for Tomcat 10, from the package tomcat-jakartaee-migration.
 #[allow(dead_code, reason = "the build needs none")]
 pub(crate) const MIGRATION: &str = "/usr/share/tomcat-jakartaee-migration/lib";
 
-/// That tool, if it is there. It need not be.
+/// Returns that tool, if it is installed. It is optional.
 #[allow(dead_code, reason = "the build needs none")]
 pub(crate) fn migration(folder: &Path) -> Option<PathBuf> {
     let is_tool = |path: &PathBuf| {

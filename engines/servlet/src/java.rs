@@ -1,4 +1,4 @@
-//! Which Java runs a site's servlets, and with what.
+//! The Java that runs a site's servlets, and its options.
 
 use crate::arguments::Arguments;
 use crate::place::Place;
@@ -12,13 +12,13 @@ use std::process::Command;
 const OLDEST: u32 = 17;
 /// The heap where nothing is said.
 const HEAP: &str = "256m";
-/// Where Java is looked for.
+/// The paths at which Java is looked for.
 const PROGRAMS: [&str; 3] = ["/usr/lib/jvm/default-java/bin/java", "/usr/bin/java", "/usr/local/bin/java"];
 
 /// Java's numbers: 17.0.15.
 type Version = [u32; 3];
 
-/// Where a Java is.
+/// The home of a Java.
 #[derive(Debug)]
 pub(crate) struct Home {
     java: PathBuf,
@@ -111,7 +111,8 @@ impl Home {
     }
 }
 
-/// Whether a Java can give freed memory of its own back (JDK-8293114): the word would keep an older one from starting.
+/// Returns whether a Java can give freed memory of its own back (JDK-8293114): the word would keep an older one from
+/// starting.
 const fn trims(version: Version) -> bool {
     match version {
         [17, 0, update] => update >= 9,

@@ -19,7 +19,7 @@ use arguments::Arguments;
 use std::path::Path;
 use std::process::ExitCode;
 
-/// What is in Java, as a jar.
+/// The program in Java, as a jar.
 #[cfg(with_java)]
 const PROGRAM: Option<&[u8]> = Some(include_bytes!(concat!(env!("OUT_DIR"), "/hostler-servlet.jar")));
 #[cfg(not(with_java))]
@@ -57,7 +57,7 @@ fn main() -> ExitCode {
     ExitCode::from(2)
 }
 
-/// What a virtual machine is started with.
+/// The inputs of a virtual machine's start.
 type Ready = (&'static [u8], Vec<std::path::PathBuf>);
 
 fn ready() -> Result<Ready, String> {

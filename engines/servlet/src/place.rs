@@ -15,7 +15,7 @@ pub(crate) const STATE: &str = "HOSTLER_STATE";
 const NAME: &str = "servlet";
 /// As many virtual machines of a site may run at the same time: one serves, others are ending.
 const FOLDERS: u32 = 8;
-/// How long the first folder is waited for: its virtual machine is keeping its sessions.
+/// The time to wait for the first folder, whose virtual machine is saving its sessions.
 const PATIENCE: Duration = Duration::from_secs(5);
 const PAUSE: Duration = Duration::from_millis(50);
 

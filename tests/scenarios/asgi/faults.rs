@@ -1,4 +1,4 @@
-//! What applications do to their own process, and what others notice of it: nothing.
+//! Applications that harm their own process: no other site notices.
 
 use super::{log_when, needs_python, site};
 use hostler_tests::{Response, Server, await_that};

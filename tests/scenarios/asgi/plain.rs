@@ -1,5 +1,5 @@
-//! Where the interpreter can load the extension, plain requests are served by it, and all others by the same in Python, which is
-//! all that other implementations have: both answer alike, to whatever an application says.
+//! Plain requests are served by the extension where the interpreter can load it, and all others by the same code in
+//! Python, which is all that other implementations have: both must answer alike, whatever an application sends.
 
 use super::needs_python;
 use hostler_tests::{Server, Site, await_that};
@@ -222,7 +222,7 @@ fn server(is_other: bool) -> Server {
     site.start()
 }
 
-/// What has been logged of failures, without what differs from request to request, nor in which order.
+/// Returns the logged failures, sorted, without the parts that differ from request to request.
 fn failures(server: &Server) -> Vec<String> {
     let (log, root) = (server.error_log(), server.site().path("").display().to_string());
     let said = log.lines().filter(|line| line.contains("Error: ") || line.contains("received"));

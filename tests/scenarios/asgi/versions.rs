@@ -41,7 +41,7 @@ fn copied(from: &Path, to: &Path) {
 const WSGI: &str = "import sys\ndef application(environ, start):\n    start('200 OK', [])\n    \
                     return [('%d.%d' % sys.version_info[:2]).encode()]\n";
 
-/// Whether the first step of a request is taken at once, and whether it is a task's for all that.
+/// True if the first step of a request is taken at once, and whether it is a task's for all that.
 const ASGI: &str = "import asyncio, sys\nasync def app(scope, receive, send):\n    assert scope['type'] == 'http'\n    \
                     task = asyncio.current_task()\n    await asyncio.sleep(0)\n    \
                     same = asyncio.current_task() is task and task is not None\n    \

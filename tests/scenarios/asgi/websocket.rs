@@ -304,7 +304,7 @@ fn a_websocket_goes_over_a_stream_of_http_2() {
     }
 }
 
-/// Who only sends, and looks at nothing, learns from that that the client has gone; others are served meanwhile.
+/// An application that only sends learns from that that the client has gone; other requests are served meanwhile.
 #[test]
 fn who_sends_without_end_holds_up_nobody_when_the_client_has_gone() {
     needs_python!();

@@ -27,7 +27,7 @@ pub(crate) struct Frame {
     pub(crate) payload: Vec<u8>,
 }
 
-/// How a stream ended.
+/// The end of a stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
     /// An answer: status and body.
@@ -58,7 +58,7 @@ impl Client {
         client
     }
 
-    /// Whether the server still takes bytes.
+    /// Returns whether the server still takes bytes.
     pub(crate) fn raw(&mut self, bytes: &[u8]) -> bool {
         self.stream.write_all(bytes).is_ok()
     }

@@ -40,7 +40,7 @@ fn trickle(server: &Server, start: &str, byte: u8) -> String {
     panic!("a client that sends a byte now and then is served for ever; so far: {said:?}");
 }
 
-/// Nobody was told that the request has succeeded. (The program may have begun to answer; then that breaks off.)
+/// Checks that no client got a success. (The program may have begun to answer; then the response breaks off.)
 fn is_ended(said: &str) {
     let broken_off = said.starts_with("HTTP/1.1 200 ") && !said.ends_with("0\r\n\r\n");
     assert!(broken_off || said.is_empty() || said.starts_with("HTTP/1.1 408 "), "{said}");

@@ -11,7 +11,7 @@ use hostler_tests::Server;
 const GET: [(&str, &str); 4] =
     [(":method", "GET"), (":scheme", "http"), (":authority", "localhost"), (":path", "/x")];
 
-/// What a front may grow by under attack, in kilobytes: far more than it needs, far less than what is sent.
+/// The most that a front may grow under attack, in kilobytes: far more than it needs, far less than what is sent.
 const GROWTH: u64 = 50_000;
 
 fn server(config: &str) -> Server {
@@ -293,7 +293,7 @@ fn urls_of_other_schemes_are_nobody_s_here() {
     }
 }
 
-/// How often the threads of a process have waited for something.
+/// Returns how many times the threads of a process have waited.
 fn waits(pid: u32) -> u64 {
     let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).expect("a process");
     let waits = |task: std::fs::DirEntry| {

@@ -19,7 +19,7 @@ fn text_below(folder: &Path) -> String {
     entries.iter().map(text).collect()
 }
 
-/// What stands between backquotes in the tables.
+/// Returns the names between backquotes in the tables.
 fn named(document: &str) -> Vec<&str> {
     let rows = document.lines().filter(|line| line.starts_with('|'));
     rows.flat_map(|row| row.split('`').skip(1).step_by(2)).collect()

@@ -117,8 +117,7 @@ fn a_program_that_is_asked_for_indirectly_runs_too() {
     }
 }
 
-/// What can't be carried out must not be ignored: such lines decide who may see what. And no tenant chooses where
-/// requests go.
+/// Unsupported lines must not be ignored: they decide who may see what. And no tenant chooses where requests go.
 #[test]
 fn proxying_fails_closed() {
     for line in [

@@ -28,7 +28,7 @@ pub(crate) fn command_line(pid: u32) -> String {
     fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap_or_default().replace('\0', " ")
 }
 
-/// Whether it runs (a zombie does not).
+/// Returns whether it runs (a zombie does not).
 pub(crate) fn runs(pid: u32) -> bool {
     status(pid, "State").is_some_and(|state| !state.starts_with('Z'))
 }

@@ -1,4 +1,4 @@
-//! What scripts ask the server: other URLs, their answers; and what they have it log.
+//! Scripts' requests to the server: other URLs, their responses, and log lines.
 
 use super::site;
 use crate::faults::await_that;

@@ -167,7 +167,7 @@ fn a_new_release_behind_a_link_is_new_to_php_at_once() {
     await_that("it is so", || server.get("/a.php").text() == "r22 r22");
 }
 
-/// What `host` of [`two_tenants`] needs of its files.
+/// Adds the files that `host` of [`two_tenants`] needs.
 fn tenant(site: hostler_tests::Site, name: &str, uid: u32) -> hostler_tests::Site {
     let look = "<?php if (isset($_GET['f'])) { echo @file_get_contents($_GET['f']) === false ? 'closed' : 'open'; exit; }\
                 echo json_encode([fileowner(sys_get_temp_dir()), array_map('basename', array_map('dirname', array_keys(opcache_get_status()['scripts'])))]);";

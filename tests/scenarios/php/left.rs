@@ -1,4 +1,4 @@
-//! What a script leaves behind: locks, transactions, memory, connections; and a php.ini that changes.
+//! Remains of a script: locks, transactions, memory, connections; and a php.ini that changes.
 
 use super::{INI, site};
 use crate::faults::await_that;

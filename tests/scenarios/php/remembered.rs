@@ -1,4 +1,4 @@
-//! What the front remembers of PHP's URLs, and what it must not.
+//! The front's memory of PHP's URLs, and its limits.
 
 use super::{serve, site};
 use crate::faults::await_that;

@@ -33,19 +33,19 @@ fn build_of(program: &str) -> Option<Vec<u8>> {
     marked.find(|number| number.iter().all(u8::is_ascii_hexdigit)).map(<[u8]>::to_vec)
 }
 
-/// Where administrators of Apache have a version's php.ini.
+/// Returns the place of a version's php.ini on machines with Apache.
 fn ini(php: &Php) -> String {
     format!("/etc/php/{}/apache2/php.ini", php.number)
 }
 
-/// Who runs it, and how: one line for each of these.
+/// The program's report on its version and process: one line each.
 const TELLS: &str = "<?php
 $own = opcache_get_status()['scripts'][__FILE__] ?? null;
 echo PHP_VERSION, '|', basename(readlink('/proc/self/exe')), '|', PHP_SAPI, '|', php_ini_loaded_file(), '|';
 echo $own ? ($own['hits'] > 0 ? 'cached' : 'compiled') : 'without', '|', $_SERVER['SERVER_SOFTWARE'], '|';
 echo getallheaders()['X-Own'] ?? '', '|', ini_get('precision'), '|', getmyuid();";
 
-/// What somebody may have written for either.
+/// A script that works in either version.
 const WORKS: &str = "<?php
 session_save_path(__DIR__ . '/../sessions');
 session_start();

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::mpsc;
 use std::time::Duration;
 
-/// What the server answers, by the last part of the path; `{}`: the head that it was sent, as the body.
+/// The server's responses, by the last part of the path; `{}`: the request's head, as the body.
 const ANSWERS: &[(&str, &str)] = &[
     (
         "plain",

@@ -1,4 +1,4 @@
-//! What an answer takes of the system.
+//! The cost of a response in system calls.
 
 use super::faults::faulty;
 use hostler_tests::needs_program;

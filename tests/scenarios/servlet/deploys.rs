@@ -1,4 +1,5 @@
-//! What people bring from a Tomcat of their own: descriptors, pools of database connections, applications for older servers.
+//! Applications and files from an existing Tomcat: descriptors, pools of database connections, applications for older
+//! servers.
 
 use super::{packed, run};
 use crate::faults::await_that;
@@ -160,7 +161,7 @@ fn an_application_for_older_servers_is_converted() {
     assert_eq!(server.error_log().matches("is converted").count(), 2, "{}", server.error_log());
 }
 
-/// What an application is made for is found out once; another file of it is looked at again.
+/// The API of an application is determined once; another file of it is inspected again.
 #[test]
 fn an_application_is_looked_through_once_and_again_when_its_classes_change() {
     needs_java!();

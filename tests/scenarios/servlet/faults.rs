@@ -1,4 +1,4 @@
-//! What goes wrong in and around a virtual machine: each fault is survived, named in the log, and hurts nobody else.
+//! Faults in and around a virtual machine: each is survived, named in the log, and hurts no other site.
 
 use super::{run, site};
 use crate::faults::{await_that, process};

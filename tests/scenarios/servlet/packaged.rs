@@ -5,7 +5,8 @@ use hostler_tests::{Server, Site, needs_program};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Where the packages tomcat10, tomcat10-docs and tomcat10-examples are, or tomcat10-admin: installed or unpacked by `setup.sh`.
+/// Returns the folder of the packages tomcat10, tomcat10-docs and tomcat10-examples, or tomcat10-admin: installed or
+/// unpacked by `setup.sh`.
 fn packages(name: &str, application: &str) -> Option<PathBuf> {
     let unpacked =
         Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/oracle").join(name).join("usr/share");
@@ -107,7 +108,7 @@ fn tomcat_s_example_of_sessions_remembers_a_visitor() {
     assert!(again.text().contains("who = Anna"), "{}", again.text());
 }
 
-/// Whoever may log in to it starts, stops and reloads applications; which there are the configuration says.
+/// A user who may log in to it starts, stops and reloads applications; the configuration determines which exist.
 #[test]
 fn tomcat_s_manager_manages_the_other_applications() {
     needs_java!();

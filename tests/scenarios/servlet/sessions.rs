@@ -4,7 +4,8 @@ use super::faults::faulty;
 use crate::faults::{await_that, process};
 use hostler_tests::{Server, Site, is_root, needs_program};
 
-/// What the application says of a session: how often it was asked before, whether the URL named it, a URL that does.
+/// Returns the application's report on a session: the number of earlier requests, whether the URL named it, a URL that
+/// does.
 fn session(server: &Server, target: &str, fields: &str) -> (Option<u32>, bool, String) {
     let answer = server.get_with(target, &format!("Host: a\r\n{fields}"));
     assert_eq!(answer.status, 200, "{target}: {}", server.error_log());

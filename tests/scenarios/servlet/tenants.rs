@@ -1,5 +1,5 @@
-//! What tenants bring and where it may reach: archives that lead outwards, files that are an application's own, and many virtual
-//! machines in a memory that is not enough for all.
+//! Hostile tenants' files: archives that lead outwards, files that are an application's own, and many virtual machines
+//! in a memory that is too small for all.
 
 use super::faults::{faulty, hostile};
 use super::run;

@@ -1,4 +1,4 @@
-//! What programs see of an encrypted connection and of the client's certificate.
+//! Programs' view of an encrypted connection and of the client's certificate.
 
 use super::run;
 use hostler_tests::{Server, Site, needs_program};

@@ -1,5 +1,5 @@
-//! What a tenant's own programs at sockets say to the front without end: pieces that mean nothing, lines for the log,
-//! questions. None of it is an attack on HTTP; the front reads it in its own time.
+//! The endless output of a tenant's own programs at sockets: empty pieces, log lines, questions. None of it is an
+//! attack on HTTP; the front reads it in its own time.
 
 use super::{A, Attack, Owned, is_long, tenants};
 use hostler_tests::{Server, needs_program, needs_root};
@@ -10,7 +10,7 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// What is attacked: how it is spoken to, what is said first, and what is said again and again.
+/// An attack: the protocol, the first message, and the repeated message.
 type Row = (&'static str, &'static str, Vec<u8>, Vec<u8>);
 
 fn time() -> Duration {

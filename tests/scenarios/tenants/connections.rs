@@ -9,7 +9,7 @@ use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::time::{Duration, SystemTime};
 
-/// Who attacks; B's visitor comes from 127.0.0.1.
+/// The attacker's address; B's visitor comes from 127.0.0.1.
 const ATTACKER: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 2);
 
 /// A program that says that it runs, and runs on.
@@ -44,7 +44,7 @@ fn silent(server: &Server, from: Ipv4Addr, count: usize, said: &str) -> Vec<TcpS
     (0..count).map(open).collect()
 }
 
-/// How many of them the server has not closed.
+/// Returns how many of them the server has not closed.
 fn open(all: &[TcpStream]) -> usize {
     let is_open = |mut stream: &TcpStream| {
         stream.set_nonblocking(true).expect("a socket");

@@ -79,25 +79,25 @@ impl Owned for Site {
     }
 }
 
-/// How many files of A's have a name that begins so: what its programs leave there tells how many have begun.
+/// Returns how many of A's files have a name with this prefix: its programs leave one each when they start.
 pub(crate) fn begun(server: &Server, name: &str) -> usize {
     let files = std::fs::read_dir(server.site().path("a/htdocs")).expect("A's folder");
     let is_named = |file: &std::fs::DirEntry| file.file_name().to_string_lossy().starts_with(name);
     files.flatten().filter(is_named).count()
 }
 
-/// Whether this is the long form.
+/// Returns whether this is the long form.
 pub(crate) fn is_long() -> bool {
     std::env::var_os("HOSTLER_ATTACK").is_some_and(|form| form == "long")
 }
 
-/// What one tenant does to all others.
+/// One tenant's action against all others.
 pub(crate) struct Attack {
     /// As the table calls it.
     name: &'static str,
     /// By how many mebibytes the front may grow meanwhile.
     memory: u64,
-    /// What B may wait beyond ten times its quiet p99.
+    /// B's allowance beyond ten times its quiet p99.
     slack: Duration,
 }
 

@@ -101,7 +101,7 @@ fn menus_of_image_maps() {
     let _ = server.await_error("would be longer than 2 MiB");
 }
 
-/// How long that takes depends on the patterns: the request's budget ends it, and others have their turn.
+/// The duration depends on the patterns: the request's budget ends it, and others have their turn.
 #[test]
 fn listings_with_very_many_rules() {
     needs_root!();

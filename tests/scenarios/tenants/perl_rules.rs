@@ -1,4 +1,5 @@
-//! What a tenant's Perl asks of the front in the middle of a request: rules to be read, and the body in small pieces.
+//! The requests of a tenant's Perl to the front in the middle of a request: rules to be read, and the body in small
+//! pieces.
 
 use super::{Attack, Owned, is_long, tenants};
 use hostler_tests::{Server, Site, needs_root};

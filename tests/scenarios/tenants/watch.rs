@@ -8,17 +8,17 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// How long B waits before that counts as no answer.
+/// The time after which B counts a request as unanswered.
 const PATIENCE: Duration = Duration::from_secs(20);
 /// Between two requests: B is a visitor, no load.
 const PAUSE: Duration = Duration::from_millis(2);
 
-/// What B's visitor has seen.
+/// The observations of B's visitor.
 #[derive(Debug, Default)]
 pub(crate) struct Seen {
-    /// How long each answer took, connection included, shortest first.
+    /// The duration of each response, connection included, shortest first.
     pub(crate) times: Vec<Duration>,
-    /// What was no answer.
+    /// The failures.
     pub(crate) failed: Vec<String>,
     /// The most memory that the front had, in kilobytes.
     pub(crate) memory: u64,

@@ -1,4 +1,4 @@
-//! What a tenant's warm workers do to the front: they share memory and descriptors with it, and may lie.
+//! Hostile warm workers: they share memory and descriptors with the front, and may lie.
 
 use super::{Attack, Owned, is_long, tenants};
 use crate::faults::await_that;
@@ -17,7 +17,7 @@ const HOSTILE: &str = include_str!("hostile.pl");
 
 const FINE: &str = "print \"Content-Type: text/plain\\n\\nfine\";\n";
 
-/// How long a worker is at it, in seconds.
+/// Returns the duration of a worker's attack, in seconds.
 fn seconds() -> u32 {
     if is_long() { 10 } else { 2 }
 }

@@ -1,4 +1,4 @@
-//! What a site's programs and access files don't get at: hosts without Perl, and the figures of all sites.
+//! Limits of a site's programs and access files: hosts without Perl, and the figures of all sites.
 
 use super::site;
 
@@ -57,7 +57,7 @@ fn handlers_of_what_is_switched_off_are_mistakes_as_in_mod_perl() {
     assert!(site(&without_perl(back)).try_start().is_ok());
 }
 
-/// What a tenant may write, and the last line of which the ErrorLog has to tell.
+/// Texts of a tenant, with the last line that the ErrorLog has to contain.
 const PEEPHOLES: [(&str, &str); 8] = [
     ("SetHandler server-status", "shows figures of all sites"),
     ("SetHandler Hostler-Metrics", "shows figures of all sites"),

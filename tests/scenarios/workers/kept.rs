@@ -1,4 +1,4 @@
-//! What a reload keeps of warm pools, and what it makes ready before it takes over.
+//! Warm pools over a reload: what is kept, and what is ready before the new front takes over.
 
 use super::{await_idle, count, parents, pool, site, workers};
 use crate::faults::{await_that, process, until};

@@ -1,5 +1,5 @@
-//! What Log handlers are told of an answer, whoever has made it. The expectations are Apache's, but for the lengths and
-//! the charset of error pages.
+//! Values of Log handlers about a response, whoever has made it. The expectations are Apache's, except for the lengths
+//! and the charset of error pages.
 
 use crate::faults::await_that;
 use hostler_tests::{Server, Site};

@@ -123,7 +123,7 @@ fn post(server: &Server, target: &str, body: &str) -> Response {
     )
 }
 
-/// What must be the same: all but the date, and the location's own name.
+/// Returns the parts that must be equal: all but the date, and the location's own name.
 fn essence(answer: &Response, location: &str) -> (u16, String, Vec<String>, String) {
     let plain = |text: &str| text.replace(location, "WHERE");
     let mut fields: Vec<String> = answer

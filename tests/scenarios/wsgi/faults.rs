@@ -1,4 +1,4 @@
-//! What applications do to their own process, and what others notice of it: nothing.
+//! Applications that harm their own process: no other site notices.
 
 use super::{pid, site};
 use hostler_tests::{Server, await_that, needs_program};

@@ -1,4 +1,4 @@
-//! What the front remembers of an application's URLs, and what it must not.
+//! The front's memory of an application's URLs, and its limits.
 
 use super::{ANSWER, PID, site};
 use hostler_tests::{Server, needs_program};
@@ -31,7 +31,7 @@ fn what_is_remembered_of_a_url_is_nobody_s_own() {
     }
 }
 
-/// Which interpreter answers follows from what the request is, also where another was remembered.
+/// The interpreter that answers follows from the request, also where another was remembered.
 #[test]
 fn groups_by_host_and_variable_are_the_request_s_own() {
     needs_python!();

@@ -1,4 +1,5 @@
-//! What cannot go together, found before a start: handlers and isolations, and what engines find wrong with their groups.
+//! Impossible combinations, found before a start: handlers and isolations, and faults that engines find in their
+//! groups.
 
 use crate::directives::core::Setting as Handler;
 use crate::directives::servlet;

@@ -89,10 +89,10 @@ pub struct Entry {
 /// Order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Order {
-    /// Who is not named may pass; Allow overrules Deny.
+    /// Unlisted clients may pass; Allow overrules Deny.
     #[default]
     DenyAllow,
-    /// Who is not named may not pass; Deny overrules Allow.
+    /// Unlisted clients may not pass; Deny overrules Allow.
     AllowDeny,
     /// Only those who are allowed and not denied may pass.
     MutualFailure,
@@ -101,7 +101,7 @@ pub enum Order {
 /// Something that may be set for some methods only; the last that fits counts.
 type ByMethod<T> = Vec<(T, Option<Arc<MethodSet>>)>;
 
-/// What a directory sets.
+/// A directory's settings.
 #[derive(Clone, Debug, Default)]
 pub struct Dir {
     order: ByMethod<Order>,
@@ -131,19 +131,19 @@ impl Dir {
         last_for(&self.order, method).unwrap_or_default()
     }
 
-    /// Whether `Satisfy any` is in effect for a method.
+    /// Returns whether `Satisfy any` is in effect for a method.
     #[must_use]
     pub fn satisfies_any(&self, method: &str) -> bool {
         last_for(&self.satisfy_any, method) == Some(true)
     }
 
-    /// Whether any `Satisfy` is.
+    /// Returns whether any `Satisfy` is.
     #[must_use]
     pub fn says_satisfy(&self, method: &str) -> bool {
         last_for(&self.satisfy_any, method).is_some()
     }
 
-    /// Whether Allow and Deny let a request pass.
+    /// Returns whether Allow and Deny let a request pass.
     ///
     /// # Errors
     /// When the client's name must be looked up first.
@@ -156,7 +156,7 @@ impl Dir {
         })
     }
 
-    /// What [`Dir::allows`] says if it is the same for every request.
+    /// Returns the answer of [`Dir::allows`] if it is the same for every request.
     #[must_use]
     pub fn static_answer(&self) -> Option<bool> {
         let simple = |list: &[Entry]| match list {

@@ -34,7 +34,7 @@ pub struct Action {
     pub is_virtual: bool,
 }
 
-/// What a directory sets.
+/// A directory's settings.
 #[derive(Clone, Debug, Default)]
 pub struct Dir {
     actions: Vec<Action>,
@@ -60,7 +60,7 @@ impl Merge for Dir {
 /// mod_actions has nothing per server.
 pub type Server = ();
 
-/// What mod_actions does with a request.
+/// The action of mod_actions for a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome<'a> {
     /// Nothing.
@@ -77,8 +77,8 @@ pub enum Outcome<'a> {
 }
 
 impl Dir {
-    /// Which program serves a request. `handler` is the request's handler or else its media type without
-    /// parameters; `redirects` says how many internal redirects lie behind it, against loops.
+    /// Returns the program that serves a request. `handler` is the request's handler or else its media type without
+    /// parameters; `redirects` is the number of internal redirects so far, against loops.
     #[must_use]
     pub fn program_for(
         &self,

@@ -108,7 +108,7 @@ static DIRECTIVES: &[Directive] = &[
 /// The handler that ScriptAlias sets; it needs no `Options ExecCGI`.
 const SCRIPT: &str = "cgi-script";
 
-/// What an alias or redirect compares with the URL's path.
+/// The pattern of an alias or redirect for the URL's path.
 #[derive(Clone, Debug)]
 pub enum Matcher {
     /// The beginning of the path, in whole components.
@@ -120,7 +120,7 @@ pub enum Matcher {
 /// Alias, ScriptAlias and their Match forms.
 #[derive(Clone, Debug)]
 pub struct Alias {
-    /// Which URLs.
+    /// The matching URLs.
     pub matcher: Matcher,
     /// The path, as written; with `$1` under a regular expression.
     pub target: Box<str>,
@@ -133,9 +133,9 @@ pub struct Alias {
 /// Redirect and RedirectMatch with a URL-path.
 #[derive(Clone, Debug)]
 pub struct Redirect {
-    /// Which URLs.
+    /// The matching URLs.
     pub matcher: Matcher,
-    /// Where to; `None` for a status that is no redirect.
+    /// The target; `None` for a status that is no redirect.
     pub target: Option<Box<str>>,
     /// Status to answer with.
     pub status: u16,
@@ -158,7 +158,7 @@ pub struct SectionRedirect {
     status: u16,
 }
 
-/// What a directory sets.
+/// A directory's settings.
 #[derive(Clone, Debug, Default)]
 pub struct Dir {
     /// Redirect with a URL-path inside a section or .htaccess file; the first that matches counts.
@@ -187,7 +187,7 @@ impl Merge for Dir {
     unset_part!(Dir);
 }
 
-/// What a server sets; in both lists the first that matches counts, a virtual host's before the main server's.
+/// A server's settings; in both lists the first match counts, a virtual host's before the main server's.
 #[derive(Clone, Debug, Default)]
 pub struct Server {
     /// Alias and its kin with two arguments.

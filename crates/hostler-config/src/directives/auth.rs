@@ -100,7 +100,7 @@ static GROUPFILE: &[Directive] = &[Directive::new(
 /// AuthType.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AuthType {
-    /// Nobody is asked.
+    /// No provider is asked.
     None,
     /// RFC 7617
     Basic,
@@ -112,7 +112,7 @@ pub enum AuthType {
     Program,
 }
 
-/// What a directory sets.
+/// A directory's settings.
 #[derive(Clone, Debug, Default)]
 pub struct Dir {
     /// AuthType
@@ -180,7 +180,7 @@ impl Merge for Dir {
 /// These modules have nothing per server.
 pub type Server = ();
 
-/// What a user file says about credentials.
+/// A user file's verdict on credentials.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// The password is right.
@@ -203,7 +203,7 @@ pub fn check(file: &str, credentials: &Credentials) -> Outcome {
 }
 
 impl Dir {
-    /// Whether users are asked who they are.
+    /// Returns whether users are asked who they are.
     #[must_use]
     pub fn has_auth_type(&self) -> bool {
         matches!(self.kind, Some(AuthType::Basic | AuthType::Digest | AuthType::Form | AuthType::Program))

@@ -80,7 +80,7 @@ static DIRECTIVES: &[Directive] = &[
     ),
 ];
 
-/// How the rules of a section combine.
+/// The way that a section's rules combine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Logic {
     /// `<RequireAll>`
@@ -96,11 +96,11 @@ pub struct Rule {
     pub negated: bool,
     /// The methods for which it is asked at all (`<Limit>`); `None`: all. A section's follow from what is in it.
     pub limited: Option<Arc<MethodSet>>,
-    /// What it asks.
+    /// Its condition.
     pub condition: Condition,
 }
 
-/// What a rule asks.
+/// The condition of a rule.
 #[derive(Clone, Debug)]
 pub enum Condition {
     /// A section.
@@ -120,7 +120,7 @@ pub enum Merging {
     Or,
 }
 
-/// What a directory sets.
+/// A directory's settings.
 #[derive(Clone, Debug, Default)]
 pub struct Dir {
     /// The root of the rules, a section; `None`: everybody may.

@@ -150,7 +150,7 @@ static DIRECTIVES: &[Directive] = &[
     }),
 ];
 
-/// What a directory sets.
+/// A directory's settings.
 #[derive(Clone, Debug, Default)]
 pub struct Dir {
     /// IndexOptions
@@ -203,7 +203,7 @@ impl Merge for Dir {
 pub type Server = ();
 
 impl Dir {
-    /// Whether a listing leaves a file out. `path` is the file's, absolute.
+    /// Returns whether a listing leaves a file out. `path` is the file's, absolute.
     #[must_use]
     pub fn ignores(&self, path: &[u8]) -> bool {
         self.ignored.iter().any(|item| item.names(path))

@@ -71,7 +71,7 @@ static CGID_DIRECTIVES: &[Directive] = &[
     },
 ];
 
-/// What a directory sets.
+/// A directory's settings.
 #[derive(Clone, Debug, Default)]
 pub struct Dir {
     /// CGIScriptTimeout or CGIDScriptTimeout; unset means Timeout.
@@ -86,7 +86,7 @@ impl Merge for Dir {
     unset_part!(Dir);
 }
 
-/// What a server sets.
+/// A server's settings.
 #[derive(Clone, Debug, Default)]
 pub struct Server {
     /// ScriptLog, absolute.

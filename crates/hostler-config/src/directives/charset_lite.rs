@@ -53,11 +53,11 @@ static DIRECTIVES: &[Directive] = &[
 pub struct Charset {
     /// The name.
     pub name: Box<str>,
-    /// What it is.
+    /// Its kind.
     pub code: Code,
 }
 
-/// How characters become bytes.
+/// The encoding of characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Code {
     /// US-ASCII: seven bits.
@@ -94,7 +94,7 @@ impl Code {
         })
     }
 
-    /// Whether each character is one byte.
+    /// Returns whether each character is one byte.
     #[must_use]
     pub fn is_single_byte(self) -> bool {
         match self {
@@ -118,7 +118,7 @@ pub(super) fn charset(name: &str) -> Result<Charset, String> {
     Ok(Charset { name: name.into(), code })
 }
 
-/// What a directory sets.
+/// A directory's settings.
 #[derive(Clone, Debug, Default)]
 pub struct Dir {
     /// CharsetSourceEnc

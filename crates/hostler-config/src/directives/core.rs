@@ -82,7 +82,7 @@ pub static MODULES: &[&Module] = &[
     },
 ];
 
-/// What a directory sets. `None`: not set; the defaults are in the fields' descriptions.
+/// A directory's settings. `None`: not set; the defaults are in the fields' descriptions.
 #[derive(Clone, Debug, Default)]
 pub struct Dir {
     /// `Options` (default: FollowSymLinks).
@@ -111,7 +111,7 @@ pub struct Dir {
     pub content_digest: Option<bool>,
     /// `SetHandler`
     pub handler: Option<Setting>,
-    /// Whether the server's own configuration, no access file and no program, has the figures of all sites shown here.
+    /// True if the server's own configuration, no access file and no program, has the figures of all sites shown here.
     pub shows_figures: Option<bool>,
     /// `ForceType`
     pub force_type: Option<Setting>,
@@ -158,7 +158,7 @@ pub struct Dir {
 }
 
 impl Dir {
-    /// What .htaccess may contain.
+    /// The directives allowed in .htaccess.
     #[must_use]
     pub fn allow(&self) -> Allow {
         Permissions::of(self).allow()
@@ -218,7 +218,7 @@ fn appended(base: &[Arc<Section>], over: &[Arc<Section>]) -> Vec<Arc<Section>> {
     [base, over].concat()
 }
 
-/// What a server sets. `None`: not set; the defaults are in the fields' descriptions.
+/// A server's settings. `None`: not set; the defaults are in the fields' descriptions.
 #[derive(Clone, Debug, Default)]
 pub struct Server {
     /// `ServerName`; not inherited from the main server.

@@ -62,7 +62,7 @@ static DIRECTIVES: &[Directive] = &[
     .allowed(Contexts::ANYWHERE, Overrides::INDEXES),
 ];
 
-/// What a directory sets.
+/// A directory's settings.
 #[derive(Clone, Debug, Default)]
 pub struct Dir {
     /// DirectoryIndex; empty: disabled. Several lines in one place add up.
@@ -105,13 +105,13 @@ impl Dir {
         self.index_redirect.flatten()
     }
 
-    /// Whether a directory's URL without its slash is redirected.
+    /// Returns whether a directory's URL without its slash is redirected.
     #[must_use]
     pub fn redirects_to_slash(&self) -> bool {
         self.slash != Some(false)
     }
 
-    /// Whether a directory that has a handler of its own is left to it; nothing: that is not said.
+    /// Returns whether a directory that has a handler of its own is left to it; nothing: that is not said.
     #[must_use]
     pub fn leaves_handled(&self) -> Option<bool> {
         self.check_handler
@@ -158,7 +158,7 @@ mod tests {
     use super::*;
     use crate::{Config, ConfigError};
 
-    /// What sections within each other say.
+    /// Merges the settings of nested sections.
     fn merged(levels: &[&str]) -> Result<Dir, Vec<ConfigError>> {
         let (mut text, mut path) = (String::new(), String::new());
         for lines in levels {

@@ -44,7 +44,7 @@ static DIRECTIVES: &[Directive] = &[
     .allowed(Contexts::ANYWHERE, Overrides::FILE_INFO),
 ];
 
-/// What a directory sets.
+/// A directory's settings.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Dir {
     variables: Vec<(Box<str>, Box<str>)>,
@@ -53,7 +53,7 @@ pub struct Dir {
 }
 
 impl Merge for Dir {
-    /// What this section unsets goes first, then what it sets is added.
+    /// Merges by removing the variables that this section unsets, then adding those that it sets.
     fn merge(&self, over: &Self) -> Self {
         let mut merged = self.clone();
         for name in &over.removed {

@@ -44,7 +44,7 @@ static DIRECTIVES: &[Directive] = &[
     .allowed(Contexts::ANYWHERE, Overrides::INDEXES),
 ];
 
-/// How long something stays fresh.
+/// The freshness lifetime.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lifetime {
     /// Counted from the file's last change rather than from the request: nothing where there is no file.
@@ -53,7 +53,7 @@ pub struct Lifetime {
     pub seconds: i64,
 }
 
-/// What a directory sets.
+/// A directory's settings.
 #[derive(Clone, Debug, Default)]
 pub struct Dir {
     /// ExpiresActive; unset means Off.
@@ -77,8 +77,8 @@ impl Merge for Dir {
 pub type Server = ();
 
 impl Dir {
-    /// How long an answer of a media type (parameters are ignored) stays fresh; `None`: nothing is said. An answer
-    /// that has `Expires` already keeps it, and errors and sub-requests get none: that is the caller's to see to.
+    /// Returns the freshness lifetime of a response with this media type (parameters are ignored); `None`: none is set.
+    /// A response that has `Expires` already keeps it, and errors and sub-requests get none: the caller checks that.
     #[must_use]
     pub fn lifetime(&self, media_type: Option<&str>) -> Option<Lifetime> {
         if self.active != Some(true) {

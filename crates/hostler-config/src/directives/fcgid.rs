@@ -186,7 +186,7 @@ static DIRECTIVES: &[Directive] = &[
     roles::authoritative!("FcgidAuthorizerAuthoritative", authorizer),
 ];
 
-/// What mod_fcgid called its directives before 2.3, which it still takes, and their names since.
+/// The names of mod_fcgid's directives before 2.3, which it still accepts, and their current names.
 pub const FORMER_NAMES: &[(&str, &str)] = &[
     ("BusyScanInterval", "FcgidBusyScanInterval"),
     ("BusyTimeout", "FcgidBusyTimeout"),
@@ -220,11 +220,11 @@ pub const FORMER_NAMES: &[(&str, &str)] = &[
 pub struct Wrapper {
     /// Its path, absolute, and its arguments.
     pub command: Vec<Box<str>>,
-    /// Whether there need not be a file.
+    /// True if there need not be a file.
     pub is_virtual: bool,
 }
 
-/// What a directory sets.
+/// A directory's settings.
 #[derive(Clone, Debug, Default)]
 pub struct Dir {
     /// By the suffix of scripts, with its dot; empty: all others.
@@ -234,7 +234,7 @@ pub struct Dir {
 }
 
 impl Dir {
-    /// What runs a script; `None`: it runs by itself.
+    /// Returns the program that runs a script; `None`: it runs by itself.
     #[must_use]
     pub fn wrapper(&self, script: &[u8]) -> Option<&Arc<Wrapper>> {
         let own = script
@@ -255,10 +255,10 @@ impl Merge for Dir {
     unset_part!(Dir);
 }
 
-/// What a server sets.
+/// A server's settings.
 #[derive(Clone, Debug, Default)]
 pub struct Server {
-    /// How programs are run.
+    /// The options of programs.
     pub options: Options,
     /// `FcgidMaxProcesses`
     pub max_processes: Option<u32>,
@@ -301,7 +301,7 @@ impl Merge for Server {
 }
 
 impl Server {
-    /// Whether the operator has named this file as a program, in mod_fastcgi's words.
+    /// Returns whether the operator has named this file as a program, in mod_fastcgi's words.
     #[must_use]
     pub fn names(&self, file: &[u8]) -> bool {
         let file = std::str::from_utf8(file);

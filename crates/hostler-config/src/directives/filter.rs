@@ -160,7 +160,7 @@ static DEFLATE_DIRECTIVES: &[Directive] = &[
     .allowed(Contexts::CONFIG, Overrides::NONE),
 ];
 
-/// What requests may become when they are inflated (mod_deflate).
+/// The limits of inflated request bodies (mod_deflate).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Inflate {
     /// DeflateInflateLimitRequestBody, in bytes; 0: no limit of its own.
@@ -253,7 +253,7 @@ static BROTLI_DIRECTIVES: &[Directive] = &[
     ignored("BrotliCompressionMaxInputBlock", "Size of the compressor's blocks", OWN_MEMORY),
 ];
 
-/// What a directory sets.
+/// A directory's settings.
 #[derive(Clone, Debug, Default)]
 pub struct Dir {
     /// mod_filter's.
@@ -279,7 +279,7 @@ impl Merge for Dir {
     unset_part!(Dir);
 }
 
-/// What compression does to an entity tag.
+/// The effect of compression on an entity tag.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum AlterETag {
     /// Adds `-gzip` or `-br`.
@@ -321,7 +321,7 @@ impl Notes {
     }
 }
 
-/// What a server sets.
+/// A server's settings.
 #[derive(Clone, Debug, Default)]
 pub struct Server {
     /// DeflateCompressionLevel; unset means 6.

@@ -49,7 +49,7 @@ pub enum Condition {
     Expr(Expr),
 }
 
-/// What a rule does.
+/// The action of a rule.
 #[derive(Clone, Debug)]
 pub enum Action {
     /// Replaces the field.
@@ -68,9 +68,9 @@ pub enum Action {
     Echo(Regex),
     /// Replaces what matches in the field's value, once or everywhere.
     Edit {
-        /// What to look for.
+        /// The pattern.
         regex: Regex,
-        /// What to put there, with `$1`.
+        /// The replacement, with `$1`.
         replacement: Value,
         /// `edit*`: everywhere.
         all: bool,
@@ -84,17 +84,17 @@ pub enum Action {
 pub struct Rule {
     /// The field's name.
     pub field: Box<str>,
-    /// What to do.
+    /// The action.
     pub action: Action,
     /// When.
     pub condition: Option<Condition>,
     /// `early`: as soon as the request has been read, before its directory is known.
     pub early: bool,
-    /// Where it stands.
+    /// Its place.
     pub place: Place,
 }
 
-/// What a directory sets; each list in the order of the files.
+/// A directory's settings; each list in the order of the files.
 #[derive(Clone, Debug, Default)]
 pub struct Dir {
     /// RequestHeader
@@ -106,7 +106,8 @@ pub struct Dir {
 }
 
 impl Dir {
-    /// Whether all rules are about answers, and change all answers with the same fields alike, whoever asks and when.
+    /// Returns whether all rules are about answers, and change all answers with the same fields alike, whoever asks and
+    /// when.
     #[must_use]
     pub fn is_same_for_all(&self) -> bool {
         self.request.is_empty() && self.response.iter().chain(&self.always).all(|rule| rule.is_same_for_all())

@@ -46,7 +46,7 @@ static DIRECTIVES: &[Directive] = &[
     .allowed(Contexts::ANYWHERE, Overrides::INDEXES),
 ];
 
-/// What a directory sets.
+/// A directory's settings.
 #[derive(Clone, Debug, Default)]
 pub struct Dir {
     /// ImapMenu

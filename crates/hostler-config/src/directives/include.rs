@@ -100,7 +100,7 @@ pub enum XBitHack {
     Full,
 }
 
-/// What a directory sets.
+/// A directory's settings.
 #[derive(Clone, Debug, Default)]
 pub struct Dir {
     /// XBitHack; unset means Off.
@@ -136,7 +136,7 @@ impl Merge for Dir {
 }
 
 impl Dir {
-    /// What a page starts from. `no_exec` is Options IncludesNOEXEC.
+    /// Returns the initial settings of a page. `no_exec` is Options IncludesNOEXEC.
     #[must_use]
     pub fn settings(&self, no_exec: bool) -> Settings {
         let usual = Settings::default();
@@ -150,7 +150,7 @@ impl Dir {
     }
 }
 
-/// What a server sets.
+/// A server's settings.
 #[derive(Clone, Debug, Default)]
 pub struct Server {
     /// SSIStartTag
@@ -171,7 +171,7 @@ impl Merge for Server {
 }
 
 impl Server {
-    /// What begins and ends an element.
+    /// Returns the marks around an element.
     #[must_use]
     pub fn markers(&self) -> Markers {
         let start = self.start_tag.as_deref().unwrap_or("<!--#");

@@ -21,7 +21,7 @@ static DIRECTIVES: &[Directive] = &[Directive::new(
 /// This module has nothing per directory.
 pub type Dir = ();
 
-/// What a server sets.
+/// A server's settings.
 #[derive(Clone, Debug, Default)]
 pub struct Server {
     /// AddModuleInfo: the module's file, and the text.

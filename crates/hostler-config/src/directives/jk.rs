@@ -27,7 +27,7 @@ pub const HANDLER: &str = "jakarta-servlet";
 /// The variable that names the worker where the handler is set without a mount.
 pub const INDICATOR: &str = "JK_WORKER_NAME";
 
-/// How a container is told the path of a URL (`JkOptions ForwardURI...`).
+/// The form in which a container gets the path of a URL (`JkOptions ForwardURI...`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum UriForm {
     /// Decoded and encoded again.
@@ -44,7 +44,7 @@ pub enum UriForm {
 /// Nothing per directory.
 pub type Dir = ();
 
-/// What a server sets.
+/// A server's settings.
 #[derive(Clone, Debug, Default)]
 pub struct Server {
     /// `JkWorkersFile` and `JkWorkerProperty`, in order.

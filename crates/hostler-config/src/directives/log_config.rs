@@ -154,13 +154,13 @@ struct Written {
 pub struct Log {
     /// An absolute path, or `|` and a program.
     pub target: Box<str>,
-    /// What a line looks like.
+    /// The form of a line.
     pub format: Arc<Format>,
     /// When a line is written.
     pub condition: Option<Condition>,
 }
 
-/// What a directory sets.
+/// A directory's settings.
 #[derive(Clone, Debug, Default)]
 pub struct Dir {
     /// LogLevel, for the requests of this directory.
@@ -180,7 +180,7 @@ impl Merge for Dir {
     unset_part!(Dir);
 }
 
-/// What a server sets.
+/// A server's settings.
 #[derive(Clone, Debug, Default)]
 pub struct Server {
     formats: BTreeMap<Box<str>, Arc<Format>>,

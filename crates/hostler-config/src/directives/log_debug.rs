@@ -23,7 +23,7 @@ static DIRECTIVES: &[Directive] = &[Directive::new(
 )
 .allowed(Contexts::ANYWHERE, Overrides::NONE)];
 
-/// Where a request comes by; Apache's hooks.
+/// The points that a request passes; Apache's hooks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "each is the hook that it is named after")]
 pub enum Hook {
@@ -69,7 +69,7 @@ impl Hook {
 /// One `LogMessage`.
 #[derive(Debug)]
 pub struct Message {
-    /// What is written.
+    /// The text.
     pub text: Expr,
     /// Where; `None`: everywhere.
     pub hook: Option<Hook>,
@@ -79,7 +79,7 @@ pub struct Message {
     pub origin: Origin,
 }
 
-/// What a directory sets.
+/// A directory's settings.
 #[derive(Clone, Debug, Default)]
 pub struct Dir {
     /// In order.

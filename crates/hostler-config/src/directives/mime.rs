@@ -145,7 +145,7 @@ static DIRECTIVES: &[Directive] = &[
     .with_effect(Effect::Harmless),
 ];
 
-/// What an extension says. All values are lower case, as mod_mime keeps them.
+/// The settings of an extension. All values are lower case, as mod_mime keeps them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Extension {
     /// AddType; empty: RemoveType, so that TypesConfig's does not count either.
@@ -190,7 +190,7 @@ impl Extension {
     }
 }
 
-/// What an `Add...` directive sets and a `Remove...` directive takes back.
+/// The attribute that an `Add...` directive sets and a `Remove...` directive removes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Attribute {
     Type,
@@ -215,12 +215,12 @@ pub struct MultiviewsMatch {
     pub handlers: bool,
 }
 
-/// What a directory sets.
+/// A directory's settings.
 #[derive(Clone, Debug, Default)]
 pub struct Dir {
-    /// What extensions say, by extension in lower case without its dot.
+    /// The settings of extensions, by extension in lower case without its dot.
     pub extensions: HashMap<Box<str>, Extension>,
-    /// What further out says about these does not count; here they are unset.
+    /// The attributes that are unset here, whatever outer sections set.
     removed: Vec<(Box<str>, Attribute)>,
     /// DefaultLanguage
     pub default_language: Option<Box<str>>,
@@ -260,7 +260,7 @@ impl Merge for Dir {
     unset_part!(Dir);
 }
 
-/// What a server sets.
+/// A server's settings.
 #[derive(Clone, Debug, Default)]
 pub struct Server {
     /// TypesConfig
@@ -287,7 +287,7 @@ fn key(extension: &str) -> Box<str> {
     extension.strip_prefix('.').unwrap_or(extension).to_ascii_lowercase().into()
 }
 
-/// Whether an AddType is about a media type and no program.
+/// Returns whether an AddType is about a media type and no program.
 fn names_no_program(words: &[String]) -> bool {
     !words.first().is_some_and(|name| programs::is_type(name))
 }

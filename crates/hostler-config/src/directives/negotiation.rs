@@ -49,11 +49,11 @@ pub struct Force {
     none: bool,
     /// Between languages of one quality, LanguagePriority decides, instead of leaving it to the client (300).
     pub prefer: bool,
-    /// Where no language is acceptable, the first of LanguagePriority is, instead of none (406).
+    /// If no language is acceptable, the first of LanguagePriority is used instead of 406.
     pub fallback: bool,
 }
 
-/// What a directory sets.
+/// A directory's settings.
 #[derive(Clone, Debug, Default)]
 pub struct Dir {
     /// LanguagePriority
@@ -77,7 +77,7 @@ impl Dir {
     }
 }
 
-/// What a server sets.
+/// A server's settings.
 #[derive(Clone, Debug, Default)]
 pub struct Server {
     cache: Option<bool>,

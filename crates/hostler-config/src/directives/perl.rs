@@ -32,15 +32,15 @@ pub static MODULE: Module = Module {
     effect: Effect::Guards,
 };
 
-/// What is loaded when.
+/// The directives that load code.
 pub static LOADING: Module =
     Module { name: "perl_module", file: "mod_perl.c", directives: load::DIRECTIVES, effect: Effect::Guards };
 
-/// What programs are told.
+/// The directives that set values for programs.
 pub static TELLING: Module =
     Module { name: "perl_module", file: "mod_perl.c", directives: vars::DIRECTIVES, effect: Effect::Guards };
 
-/// How handlers are called.
+/// The directives for calling handlers.
 pub static CALLING: Module = Module {
     name: "perl_module",
     file: "mod_perl.c",
@@ -54,7 +54,7 @@ pub fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\\', "\\\\").replace('\'', "\\'"))
 }
 
-/// What a directory sets.
+/// A directory's settings.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Dir {
     /// The handlers of the phases from HeaderParser on.
@@ -71,9 +71,9 @@ pub struct Dir {
     pub input_filters: Option<Vec<Box<str>>>,
     /// The path of the innermost section that sets any of this, as Apache knows it (`$r->location`).
     pub location: Option<Box<str>>,
-    /// What betrays the generation.
+    /// The signs of the generation.
     pub marks: Marks,
-    /// What directives of Perl modules say, from the outermost section on.
+    /// The settings of Perl modules' directives, from the outermost section inwards.
     pub layers: Vec<Layer>,
 }
 
@@ -117,16 +117,16 @@ impl Merge for Dir {
     unset_part!(Dir);
 }
 
-/// What a virtual host sets.
+/// A virtual host's settings.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Server {
     /// `PerlApiVersion`: 1 or 2; unset: see [`generation`].
     pub api_version: Option<u8>,
-    /// How many of `preload`'s first are PerlRequire's files, which mod_perl runs before it loads modules.
+    /// The number of PerlRequire's files at the start of `preload`, which mod_perl runs before it loads modules.
     pub(crate) required: usize,
     /// Something of this server's was run while the configuration was read; what follows is, too, in the files' order.
     pub(crate) has_started: bool,
-    /// What to load, in the order of the files but for that: the main server's first.
+    /// The code to load, otherwise in the order of the files: the main server's first.
     pub preload: Vec<Preload>,
     /// `PerlSwitches`, with `-T` of `PerlTaintCheck` and `-w` of `PerlWarn`.
     pub switches: Vec<Box<str>>,
@@ -142,12 +142,12 @@ pub struct Server {
     pub env: Vec<(Box<str>, Box<str>)>,
     /// `PerlOptions` that concern the virtual host.
     pub options: HostOptions,
-    /// What betrays the generation.
+    /// The signs of the generation.
     pub marks: Marks,
 }
 
 impl Server {
-    /// Whether the interpreter of `self` could not be that of `main`, its main server: it loads more, has other
+    /// Returns whether the interpreter of `self` could not be that of `main`, its main server: it loads more, has other
     /// switches, or asks for its own. Handlers that are to be loaded beforehand are no reason, nor are directives of
     /// modules.
     #[must_use]

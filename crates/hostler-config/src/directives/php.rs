@@ -40,7 +40,7 @@ fn broken() -> &'static [Broken] {
     BROKEN.get().map_or(&[], Vec::as_slice)
 }
 
-/// Whether the engine is there.
+/// Returns whether the engine is there.
 #[must_use]
 pub fn is_installed() -> bool {
     INSTALLED.get().is_some()
@@ -158,7 +158,7 @@ pub struct Setting {
     pub access_file: bool,
 }
 
-/// What a directory sets.
+/// A directory's settings.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Dir {
     /// Each name once, in the order in which they were first set.
@@ -170,14 +170,14 @@ pub struct Dir {
 }
 
 impl Dir {
-    /// Whether scripts are run here: `php_flag engine off` says that they are files like any other.
+    /// Returns whether scripts are run here: `php_flag engine off` says that they are files like any other.
     #[must_use]
     pub fn runs(&self) -> bool {
         let engine = self.settings.iter().find(|setting| &*setting.name == "engine");
         engine.is_none_or(|setting| is_on(&setting.value))
     }
 
-    /// Whether pages that their owner may execute are scripts: `php_flag xbithack on`.
+    /// Returns whether pages that their owner may execute are scripts: `php_flag xbithack on`.
     #[must_use]
     pub fn runs_by_execute_bit(&self) -> bool {
         self.settings.iter().any(|setting| &*setting.name == "xbithack" && is_on(&setting.value))
@@ -223,7 +223,7 @@ impl Merge for Dir {
     unset_part!(Dir);
 }
 
-/// What a server sets.
+/// A server's settings.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Server {
     /// `PHPVersion`.
@@ -241,7 +241,7 @@ impl Server {
         version::program(installed(), self.version.as_deref())
     }
 
-    /// What runs its programs, with the version where that is known: `PHP 8.2`.
+    /// Names the runtime of its programs, with the version where it is known: `PHP 8.2`.
     #[must_use]
     pub fn title(&self) -> String {
         let program = self.program();

@@ -140,7 +140,7 @@ static HOSTLER_DIRECTIVES: &[Directive] = &[
     bounds::REQUESTS_PER_ADDRESS,
 ];
 
-/// What a program's process serves.
+/// The requests that a program's process serves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Isolation {
     /// Many requests, one after the other.
@@ -166,7 +166,7 @@ impl Isolation {
     }
 }
 
-/// What a directory sets.
+/// A directory's settings.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Dir {
     /// `Isolation`; unset: what is usual for the technique, see [`crate::technique::Technique::isolation`].
@@ -181,7 +181,7 @@ impl Merge for Dir {
     unset_part!(Dir);
 }
 
-/// What a virtual host sets; the defaults are [`crate::pools::PoolSettings`]'.
+/// A virtual host's settings; the defaults are [`crate::pools::PoolSettings`]'.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Server {
     /// `StartServers`

@@ -67,7 +67,7 @@ const fn method(name: &'static str, file: &'static str) -> Module {
     Module { name, file, directives: &[], effect: Effect::Guards }
 }
 
-/// What a directory sets.
+/// A directory's settings.
 #[derive(Clone, Debug, Default)]
 pub struct Dir {
     /// `ProxyPass` with one argument, in `<Location>`.
@@ -108,7 +108,7 @@ impl Merge for Dir {
     unset_part!(Dir);
 }
 
-/// What a server sets.
+/// A server's settings.
 #[derive(Clone, Debug, Default)]
 pub struct Server {
     /// `ProxyPass` and `ProxyPassMatch` outside of sections; the first that matches counts.

@@ -103,7 +103,7 @@ pub struct Rule {
     pub value: Option<Expr>,
 }
 
-/// What a directory sets.
+/// A directory's settings.
 #[derive(Clone, Debug, Default)]
 pub struct Dir {
     /// `ProxyFCGIBackendType`

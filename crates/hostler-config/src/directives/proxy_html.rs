@@ -158,7 +158,7 @@ static DIRECTIVES: &[Directive] = &[
 /// Attributes that are links, by their elements, all in lower case.
 pub type Links = BTreeMap<Box<str>, Vec<Box<str>>>;
 
-/// What a directory sets.
+/// A directory's settings.
 #[derive(Clone, Debug, Default)]
 pub struct Dir {
     /// ProxyHTMLEnable

@@ -1,4 +1,4 @@
-//! Which programs at sockets a request may be handed to: what handlers of `proxy:` name, and who may name it.
+//! The programs at sockets that a request may be handed to: those that `proxy:` handlers name, and who may name them.
 //!
 //! A Unix socket is connected to as the site's user, whoever names it. A TCP address is connected to by the server: what
 //! listens there, on loopback above all, takes the server for a friend. So an access file reaches only what the operator
@@ -36,7 +36,7 @@ pub struct AllowedAddress {
     pub port: Option<u16>,
 }
 
-/// What a directory sets.
+/// A directory's settings.
 #[derive(Clone, Debug, Default)]
 pub struct Dir {
     /// `HostlerProxyAllow`; `None`: nothing is said.
@@ -46,7 +46,7 @@ pub struct Dir {
 }
 
 impl Dir {
-    /// Whether a handler may lead to a TCP address here.
+    /// Returns whether a handler may lead to a TCP address here.
     #[must_use]
     pub fn may_reach(&self, handler: &[u8], host: &str, port: u16) -> bool {
         let allows = |one: &AllowedAddress| {
@@ -55,7 +55,7 @@ impl Dir {
         self.is_named(handler) || self.allowed.iter().flatten().any(allows)
     }
 
-    /// Whether the operator's own configuration has named a handler for this place.
+    /// Returns whether the operator's own configuration has named a handler for this place.
     #[must_use]
     pub fn is_named(&self, handler: &[u8]) -> bool {
         self.named.iter().any(|named| named.as_bytes() == handler)
@@ -80,7 +80,7 @@ impl Merge for Dir {
 /// Nothing per server.
 pub type Server = ();
 
-/// What stands after `proxy:` in a handler's name, and the scheme of the protocol: `unix:/path|fcgi://host`.
+/// Returns the text after `proxy:` in a handler's name, and the scheme of the protocol: `unix:/path|fcgi://host`.
 #[must_use]
 pub fn proxied(handler: &str) -> Option<(&str, &str)> {
     let prefix = handler.get(..6).filter(|prefix| prefix.eq_ignore_ascii_case("proxy:"))?;

@@ -34,7 +34,7 @@ fn is_name(name: &str) -> bool {
     !name.is_empty() && name.bytes().all(is_part)
 }
 
-/// What a directory sets.
+/// A directory's settings.
 #[derive(Clone, Debug, Default)]
 pub struct Dir {
     /// ReflectorHeader: names in requests, with those in answers.

@@ -92,7 +92,7 @@ struct Proxy {
     internal: bool,
 }
 
-/// What a server sets.
+/// A server's settings.
 #[derive(Clone, Debug, Default)]
 pub struct Server {
     /// RemoteIPHeader
@@ -122,7 +122,7 @@ impl Merge for Server {
 /// mod_remoteip has nothing per directory.
 pub type Dir = ();
 
-/// How far a proxy is believed.
+/// The trust in a proxy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Trust {
     /// Not at all.
@@ -134,7 +134,7 @@ pub enum Trust {
 }
 
 impl Server {
-    /// How far what comes from this address is believed. Without any list everybody is, about public addresses.
+    /// Returns the trust in an address. Without any list every address is trusted, for public addresses.
     #[must_use]
     pub fn trust(&self, address: IpAddr) -> Trust {
         let Some(proxies) = &self.proxies else { return Trust::Public };
@@ -145,7 +145,7 @@ impl Server {
         }
     }
 
-    /// Whether a connection from this address begins with no header of the PROXY protocol.
+    /// Returns whether a connection from this address begins with no header of the PROXY protocol.
     #[must_use]
     pub fn excepts(&self, address: IpAddr) -> bool {
         self.exceptions.iter().flatten().any(|network| network.contains(address))

@@ -54,7 +54,7 @@ static DIRECTIVES: &[Directive] = &[
         .with_effect(Effect::Harmless),
 ];
 
-/// What a directory sets.
+/// A directory's settings.
 #[derive(Clone, Debug, Default)]
 pub struct Dir {
     /// Rules and all that belongs to them.
@@ -71,7 +71,7 @@ impl Merge for Dir {
     unset_part!(Dir);
 }
 
-/// What a server sets.
+/// A server's settings.
 #[derive(Clone, Debug, Default)]
 pub struct Server {
     /// Rules and all that belongs to them.
@@ -88,8 +88,8 @@ impl Merge for Server {
     unset_part!(Server);
 }
 
-/// What a server's rules and maps are. A virtual host in which no directive of the module stands has none,
-/// unless the main server hands its own down: Apache's merge gives it what it inherits and nothing else.
+/// Returns a server's rules and maps. A virtual host without any directive of the module has none, unless the main
+/// server hands its own down: Apache's merge gives it what it inherits and nothing else.
 #[must_use]
 pub fn of_server<'a>(config: &crate::Config, server: &'a crate::Server) -> Option<&'a Context> {
     let context = &server.conf.rewrite.context;
@@ -101,7 +101,7 @@ pub fn of_server<'a>(config: &crate::Config, server: &'a crate::Server) -> Optio
     (own || inherits).then_some(context)
 }
 
-/// What the lines of this place fill, and the conditions that wait there.
+/// Returns the rules that the lines of this place fill, and the pending conditions.
 fn place<'a>(command: &'a mut Command<'_>) -> (&'a mut Context, &'a mut Vec<Condition>) {
     let directory = directory(command);
     match directory {
@@ -127,7 +127,7 @@ fn directory(command: &Command<'_>) -> Option<Arc<str>> {
     Some(if path.ends_with('/') { path.into() } else { format!("{path}/").into() })
 }
 
-/// What stands for a directory in conditional sections.
+/// The stand-in for a directory in conditional sections.
 const IF: &str = "*If";
 
 fn engine(command: &mut Command<'_>, args: &Args) -> Result<(), String> {

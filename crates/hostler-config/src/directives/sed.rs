@@ -39,7 +39,7 @@ static DIRECTIVES: &[Directive] = &[
     .allowed(Contexts::DIRECTORY, Overrides::NONE),
 ];
 
-/// What a directory sets.
+/// A directory's settings.
 #[derive(Clone, Debug, Default)]
 pub struct Dir {
     /// OutputSed, its lines one after the other.

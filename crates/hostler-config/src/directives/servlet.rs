@@ -46,7 +46,7 @@ pub struct App {
     pub path: Box<str>,
     /// The largest heap of its virtual machine, in bytes.
     pub heap: Option<u64>,
-    /// Where Java is, absolute.
+    /// Java's home, absolute.
     pub java_home: Option<Box<str>>,
     /// The directory below which Tomcat writes, absolute.
     pub work: Option<Box<str>>,
@@ -64,10 +64,10 @@ pub struct App {
     pub origin: Origin,
 }
 
-/// What a directory sets: nothing.
+/// A directory's settings: none.
 pub type Dir = ();
 
-/// What a server sets.
+/// A server's settings.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Server {
     /// The applications, those with the longest paths first.
@@ -102,8 +102,8 @@ impl Merge for Server {
     unset_part!(Server);
 }
 
-/// Whether a path has a part that is a web application's own business (Servlet 6.0 §10.5), in any case: what answers for the
-/// path may not tell cases apart.
+/// Returns whether a path has a part that is a web application's own business (Servlet 6.0 §10.5), in any case: what
+/// answers for the path may not tell cases apart.
 #[must_use]
 pub fn is_private(path: &[u8]) -> bool {
     let is = |part: &[u8], name: &[u8]| {
@@ -114,7 +114,7 @@ pub fn is_private(path: &[u8]) -> bool {
     path.split(|byte| matches!(byte, b'/' | b'\\')).any(|part| is(part, b"WEB-INF") || is(part, b"META-INF"))
 }
 
-/// What is wrong with an isolation where there are servlets.
+/// Returns the reason why an isolation is not possible for servlets.
 #[must_use]
 pub fn why_not(isolation: Isolation) -> Option<&'static str> {
     (isolation != Isolation::Persistent).then_some(WHY_NOT)

@@ -136,7 +136,7 @@ pub struct Cookie {
     pub attributes: Box<str>,
 }
 
-/// What a directory sets.
+/// A directory's settings.
 #[derive(Clone, Debug, Default)]
 pub struct Dir {
     /// Session
@@ -193,7 +193,7 @@ impl Merge for Dir {
 pub type Server = ();
 
 impl Dir {
-    /// Whether there are sessions for this path.
+    /// Returns whether there are sessions for this path.
     #[must_use]
     pub fn includes(&self, path: &[u8]) -> bool {
         let has = |all: &[Box<str>]| all.iter().any(|start| path.starts_with(start.as_bytes()));

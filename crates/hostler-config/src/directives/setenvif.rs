@@ -81,7 +81,7 @@ pub enum Attribute {
     RequestUri,
 }
 
-/// What a rule looks at.
+/// The subject of a rule.
 #[derive(Clone, Debug)]
 pub enum Subject {
     /// One of the six attributes.
@@ -101,7 +101,7 @@ pub enum Test {
     Expr(Expr),
 }
 
-/// What a rule does with one variable.
+/// A rule's action on one variable.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Assignment {
     /// The variable.
@@ -115,14 +115,14 @@ pub struct Assignment {
 pub struct Rule {
     /// When it applies.
     pub test: Test,
-    /// What it sets and unsets, in order.
+    /// The variables that it sets and unsets, in order.
     pub assignments: Vec<Assignment>,
 }
 
 /// Rules in order.
 pub type Rules = Vec<Arc<Rule>>;
 
-/// What a directory sets.
+/// A directory's settings.
 #[derive(Clone, Debug, Default)]
 pub struct Dir {
     /// Rules in sections and .htaccess files.
@@ -137,7 +137,7 @@ impl Merge for Dir {
     unset_part!(Dir);
 }
 
-/// What a server sets.
+/// A server's settings.
 #[derive(Clone, Debug, Default)]
 pub struct Server {
     /// Rules outside of sections.
@@ -193,7 +193,7 @@ fn matching(
     add(command, Test::Match(subject, regex), rest, means_groups)
 }
 
-/// Whether a pattern has no characters that mean something, or only such as are escaped.
+/// Returns whether a pattern has no characters that mean something, or only such as are escaped.
 fn is_plain(pattern: &str) -> bool {
     const SPECIAL: &str = "^.$|()[]*+?{}";
     let mut is_escaped = false;

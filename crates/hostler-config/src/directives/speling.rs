@@ -43,7 +43,7 @@ static DIRECTIVES: &[Directive] = &[
     .allowed(Contexts::ANYWHERE, Overrides::OPTIONS),
 ];
 
-/// What a directory sets.
+/// A directory's settings.
 #[derive(Clone, Debug, Default)]
 pub struct Dir {
     /// CheckSpelling

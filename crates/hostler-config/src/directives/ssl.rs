@@ -214,7 +214,7 @@ static DIRECTIVES: &[Directive] = &[
     ),
 ];
 
-/// What a directory sets.
+/// A directory's settings.
 #[derive(Clone, Debug, Default)]
 pub struct Dir {
     /// SSLOptions
@@ -273,7 +273,7 @@ fn cipher_suite(command: &mut Command<'_>, args: &Args) -> Result<(), String> {
 /// Bytes of a SSLSessionTicketKeyFile that count.
 pub const TICKET_KEY: usize = 48;
 
-/// What a server sets. Files are absolute.
+/// A server's settings. Files are absolute.
 #[derive(Clone, Debug, Default)]
 pub struct Server {
     /// SSLEngine; unset means off.
@@ -290,7 +290,7 @@ pub struct Server {
     pub strict_sni: Option<bool>,
     /// SSLVHostSNIPolicy
     pub sni_policy: Option<SniPolicy>,
-    /// What SSLOpenSSLConfCmd leaves of the versions.
+    /// The versions that SSLOpenSSLConfCmd allows.
     pub bounds: Option<Protocols>,
     /// Groups for key exchange, in order (SSLOpenSSLConfCmd); unset means all.
     pub groups: Option<Vec<&'static str>>,
@@ -302,9 +302,9 @@ pub struct Server {
     pub tickets: Option<bool>,
     /// SSLSessionTicketKeyFile; unset means keys of the server's own, which change.
     pub ticket_key: Option<Box<str>>,
-    /// What concerns clients' certificates.
+    /// The settings of clients' certificates.
     pub clients: client::Clients,
-    /// What concerns stapling.
+    /// The settings of stapling.
     pub stapling: stapling::Stapling,
 }
 
@@ -337,7 +337,7 @@ impl Merge for Server {
 }
 
 impl Server {
-    /// Whether the virtual host speaks TLS.
+    /// Returns whether the virtual host speaks TLS.
     #[must_use]
     pub fn is_on(&self) -> bool {
         self.engine == Some(true)

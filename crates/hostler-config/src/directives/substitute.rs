@@ -49,7 +49,7 @@ static DIRECTIVES: &[Directive] = &[
 /// Longest line that is ever held in memory, in bytes; also where SubstituteMaxLineLength is not set.
 pub const LONGEST: usize = 1 << 20;
 
-/// What a directory sets.
+/// A directory's settings.
 #[derive(Clone, Debug, Default)]
 pub struct Dir {
     /// Substitute, in the order in which they are carried out.
@@ -88,7 +88,7 @@ enum Find {
     Text { text: Vec<u8>, ignores_case: bool },
 }
 
-/// What is put in the place of what was found: `$0` to `$9` are its groups; a backslash takes the meaning from what follows.
+/// The replacement: `$0` to `$9` are the match's groups; a backslash makes the next character literal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::directives) struct Template(Vec<Piece>);
 
@@ -221,16 +221,15 @@ impl Dir {
 /// A line on its way through the rules, as many matches at a time as there is time for.
 #[derive(Debug)]
 pub struct Changing {
-    /// What earlier rules have made of it. One rule sees one part; what it puts in is a part of its own, unless it
-    /// flattens.
+    /// The output of earlier rules. One rule sees one part; its replacement is a part of its own, unless it flattens.
     parts: Vec<Vec<u8>>,
-    /// What the rule makes of them.
+    /// The rule's output.
     made: Vec<Vec<u8>>,
     rule: usize,
     /// The part that the rule is at, and where in it.
     part: usize,
     at: usize,
-    /// What the rule has made of the part, if it flattens.
+    /// The rule's output for the part, if it flattens.
     whole: Vec<u8>,
     /// Bytes that it has made of it.
     length: usize,

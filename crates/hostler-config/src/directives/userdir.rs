@@ -19,7 +19,7 @@ static DIRECTIVES: &[Directive] = &[Directive::new(
 /// This module has nothing per directory.
 pub type Dir = ();
 
-/// What a server sets.
+/// A server's settings.
 #[derive(Clone, Debug, Default)]
 pub struct Server {
     /// The directories, in the order in which they are looked at.
@@ -46,7 +46,7 @@ impl Merge for Server {
     unset_part!(Server);
 }
 
-/// Where one of the directories leads for a user.
+/// The target of one of the directories for a user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Place {
     /// To another URL; the rest of the path comes behind it.
@@ -77,7 +77,7 @@ impl Server {
     }
 }
 
-/// Where a pattern leads for a user; `None`: nowhere, as the user has no home.
+/// Returns the target of a pattern for a user; `None`: the user has no home.
 #[must_use]
 pub fn place(pattern: &str, user: &str, home: Option<&str>) -> Option<Place> {
     let is_absolute = pattern.starts_with('/');

@@ -77,7 +77,7 @@ pub enum Style {
     Cookie2,
 }
 
-/// What a directory sets.
+/// A directory's settings.
 #[derive(Clone, Debug)]
 pub struct Dir {
     /// CookieTracking
@@ -113,7 +113,7 @@ impl Merge for Dir {
     unset_part!(Dir);
 }
 
-/// What a server sets.
+/// A server's settings.
 #[derive(Clone, Debug, Default)]
 pub struct Server {
     /// CookieExpires, in seconds.

@@ -55,7 +55,7 @@ static DIRECTIVES: &[Directive] = &[
     ),
 ];
 
-/// What a directory is made of.
+/// The source of a directory's name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
     /// The name of the server.
@@ -64,10 +64,10 @@ pub enum Source {
     Address,
 }
 
-/// How a directory's name is made.
+/// The construction of a directory's name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rule {
-    /// What of.
+    /// The source.
     pub source: Source,
     pieces: Vec<Piece>,
 }
@@ -89,7 +89,7 @@ struct Index {
     and_more: bool,
 }
 
-/// What a server sets; `None` inside is `none`.
+/// A server's settings; `None` inside is `none`.
 #[derive(Clone, Debug, Default)]
 pub struct Server {
     /// VirtualDocumentRoot, VirtualDocumentRootIP
@@ -155,7 +155,7 @@ impl Rule {
     }
 }
 
-/// What stands for a part that is not there.
+/// The stand-in for a missing part.
 const NOTHING: &[u8] = b"_";
 
 /// Dots that separate parts; those behind belong to the last one.
@@ -222,7 +222,7 @@ fn rule(args: &Args, source: Source) -> Result<Option<Rule>, String> {
     Ok(Some(Rule { source, pieces }))
 }
 
-/// What follows a `%`, and what comes after it.
+/// Parses a specifier after `%`; returns it and the rest.
 fn specifier(text: &str) -> Option<(Piece, &str)> {
     if let Some(rest) = text.strip_prefix('%') {
         return Some((Piece::Text("%".into()), rest));

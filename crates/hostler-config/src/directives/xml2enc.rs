@@ -52,7 +52,7 @@ static DIRECTIVES: &[Directive] = &[
     .allowed(Contexts::ANYWHERE, Overrides::FILE_INFO),
 ];
 
-/// What a directory sets.
+/// A directory's settings.
 #[derive(Clone, Debug, Default)]
 pub struct Dir {
     /// xml2EncDefault
@@ -69,7 +69,7 @@ impl Merge for Dir {
     unset_part!(Dir);
 }
 
-/// What a virtual host sets.
+/// A virtual host's settings.
 #[derive(Clone, Debug, Default)]
 pub struct Server {
     /// xml2EncAlias, by names in lower case.

@@ -1,5 +1,5 @@
-//! What it would change if a line were left out, as the table of directives says; what the table does not know counts
-//! as guarding. Not here: which lines are left out (`read::lacking`).
+//! The effect of leaving a line out, from the table of directives; a directive that the table does not know counts as
+//! guarding. Not here: which lines are left out (`read::lacking`).
 
 use super::find;
 use crate::lexer::words;

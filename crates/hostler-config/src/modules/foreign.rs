@@ -1,10 +1,10 @@
-//! Whose a directive is that Hostler does not know: by how its name begins, or by the modules that the configuration
-//! loads and that are not of a stock Apache. Only for messages: an unknown directive is an error, whosever it is.
+//! The origin of an unknown directive: by the start of its name, or by the loaded modules that are not part of a stock
+//! Apache. Only for messages: an unknown directive is an error in any case.
 
 use crate::Origin;
 use crate::tree::Foreign;
 
-/// How the directives of modules from elsewhere begin. Those that [`super::known`] lists one by one are not here.
+/// The prefixes of third-party modules' directives. Those that [`super::known`] lists one by one are not here.
 const FAMILIES: &[(&str, &str)] = &[
     ("addtileconfig", "mod_tile"),
     ("authexternal", "mod_authnz_external"),

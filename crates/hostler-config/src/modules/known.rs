@@ -10,11 +10,11 @@ const HARMLESS: &str = "it is not implemented";
 
 static MODULES: LazyLock<Vec<&'static Module>> = LazyLock::new(|| read(LIST));
 
-/// Those that come with Apache.
+/// The modules that come with Apache.
 static STOCK: LazyLock<Vec<&'static Module>> =
     LazyLock::new(|| read(LIST.split(ELSEWHERE).next().unwrap_or_default()));
 
-/// What stands in the list before the modules that do not come with Apache.
+/// The line in the list before the modules that do not come with Apache.
 const ELSEWHERE: &str = "# ---- modules from elsewhere ----";
 
 fn read(list: &'static str) -> Vec<&'static Module> {
@@ -71,8 +71,8 @@ pub(crate) fn modules() -> &'static [&'static Module] {
     &MODULES
 }
 
-/// Whether a module belongs to a stock Apache or is known otherwise, so that loading it guards nothing that
-/// its directives would not tell.
+/// Returns whether a module belongs to a stock Apache or is known otherwise, so that loading it guards nothing that its
+/// directives would not tell.
 pub(crate) fn is_stock_module(name: &str) -> bool {
     // A server that does not know PHP would show the source of its scripts.
     let guards =
@@ -91,7 +91,7 @@ pub(crate) fn source_of(name: &str) -> Option<&'static str> {
 /// Models of processes that Hostler has in place of its own.
 const MPMS: &[(&str, &str)] = &[("mpm_event_module", "event.c"), ("mpm_worker_module", "worker.c")];
 
-/// Whether a name of a module, in either spelling, is one of mod_php, of whatever version.
+/// Returns whether a name of a module, in either spelling, is one of mod_php, of whatever version.
 pub(crate) fn is_php(name: &str) -> bool {
     name.strip_prefix("mod_php").map_or_else(
         || name.strip_prefix("php").is_some_and(|rest| rest.ends_with("_module")),
@@ -99,8 +99,8 @@ pub(crate) fn is_php(name: &str) -> bool {
     )
 }
 
-/// Whether a name of a module, in either spelling, is one that an Apache is expected to have: of its own modules, and
-/// of PHP.
+/// Returns whether a name of a module, in either spelling, is one that an Apache is expected to have: of its own
+/// modules, and of PHP.
 pub(crate) fn is_expected(name: &str) -> bool {
     is_php(name) || STOCK.iter().any(|module| module.name == name || module.file == name)
 }

@@ -1,12 +1,13 @@
-//! What a pool's parent process is told of the virtual hosts in it.
+//! The facts about virtual hosts for a pool's parent process.
 
 use super::{limits, settings};
 use crate::{Config, Server};
 use hostler_wire::engine::{ServerFacts, Setup};
 
-/// What the parent of a pool is told whatever its engine is, and the members of the pool: `servers` are indexes in
-/// [`Config::servers`], `log` the module in whose name their programs log. Left for the engine: [`Setup::own`]; for the
-/// caller, who knows the site and the product's name: [`Setup::title`] and [`ServerFacts::software`].
+/// Returns the setup of a pool's parent that does not depend on its engine, and the members of the pool: `servers` are
+/// indexes in [`Config::servers`], `log` the module in whose name their programs log. Left for the engine:
+/// [`Setup::own`]; for the caller, who knows the site and the product's name: [`Setup::title`] and
+/// [`ServerFacts::software`].
 #[must_use]
 pub fn setup<'a>(config: &'a Config, servers: &[u32], one_shot: bool, log: &str) -> (Setup, Vec<&'a Server>) {
     let pool: Vec<&Server> =
@@ -30,8 +31,8 @@ pub fn members<'a>(config: &'a Config, members: &[&'a Server]) -> impl Iterator<
     (0..).zip(std::iter::once(config.main()).chain(others))
 }
 
-/// What a pool's programs may ask about a virtual host. `log`: the module in whose name they log. Left for the caller:
-/// [`ServerFacts::software`].
+/// Returns the facts about a virtual host that a pool's programs may ask for. `log`: the module in whose name they log.
+/// Left for the caller: [`ServerFacts::software`].
 #[must_use]
 pub fn facts(config: &Config, server: &Server, place: u32, log: &str) -> ServerFacts {
     let (core, logs) = (&server.conf.core, &server.conf.log_config);

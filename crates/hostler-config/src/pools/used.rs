@@ -1,12 +1,12 @@
-//! Which virtual hosts have programs for an engine at all.
+//! The virtual hosts that have programs for an engine at all.
 
 use crate::directives::core::Setting;
 use crate::technique::{self, Engine, Technique};
 use crate::{DirConfig, Section, Server};
 use std::sync::Arc;
 
-/// Whether some section of the virtual host, its own or inherited, names a program for the engine. What .htaccess files
-/// say is not known here.
+/// Returns whether some section of the virtual host, its own or inherited, names a program for the engine. What
+/// .htaccess files say is not known here.
 #[must_use]
 pub fn uses(server: &Server, engine: &Engine) -> bool {
     (engine.has_say_in_server)(&server.conf)
@@ -15,7 +15,7 @@ pub fn uses(server: &Server, engine: &Engine) -> bool {
         || in_sections(&server.locations, engine)
 }
 
-/// Whether it names one for any engine.
+/// Returns whether it names one for any engine.
 #[must_use]
 pub fn uses_any(server: &Server) -> bool {
     technique::engines().iter().any(|engine| uses(server, engine))

@@ -7,7 +7,7 @@ use crate::modules as table;
 use crate::table::Action;
 use std::collections::BTreeMap;
 
-/// How it is found out whether a file is there.
+/// The way to find out whether a file exists.
 #[derive(Clone, Debug, Default)]
 pub enum Stands {
     /// By looking: whoever reads the configuration may.
@@ -15,14 +15,14 @@ pub enum Stands {
     OnDisk,
     /// Not at all: it is an error to ask.
     Unknown,
-    /// Somebody else looks, by absolute path; what is not in here is asked for.
+    /// Another process looks, by absolute path; an unknown path is asked for.
     Known(BTreeMap<String, bool>),
 }
 
 /// Most files that an .htaccess file may ask for: each is looked for with each request.
 const MOST_ASKED: usize = 16;
 
-/// Whether the section's contents count; `None`: it is not one of these sections.
+/// Returns whether the section's contents count; `None`: it is not one of these sections.
 pub(super) fn test(reader: &mut Reader, name: &str, args: &str) -> Option<Result<bool, String>> {
     let test: fn(&mut Reader, &str) -> Result<bool, String> = match name.to_ascii_lowercase().as_str() {
         "ifversion" => return Some(version::holds(reader, &words(args))),
@@ -73,7 +73,7 @@ fn if_file(reader: &mut Reader, name: &str) -> Result<bool, String> {
     }
 }
 
-/// Whether Hostler carries the directive out: one that it only knows by name does not count.
+/// Returns whether Hostler carries the directive out: one that it only knows by name does not count.
 fn implemented(name: &str, section: bool) -> bool {
     match table::find(name.trim_start_matches('<')).map(|(_, directive)| directive.action) {
         Some(Action::Set(_)) => !section,

@@ -44,7 +44,7 @@ impl Envvars {
         Self { file, values, refused }
     }
 
-    /// What a variable is.
+    /// Returns the value of a variable.
     pub(super) fn value(&self, name: &str) -> Option<&str> {
         match self.values.get(name) {
             Some(Assignment::To(value)) => Some(value),
@@ -52,7 +52,7 @@ impl Envvars {
         }
     }
 
-    /// What is to be said about a variable that is not to be had; empty where the file has nothing to do with it.
+    /// Returns a remark on an unavailable variable; empty if the file is not involved.
     pub(super) fn about(&self, name: &str) -> String {
         let file = self.file.display();
         match (self.values.get(name), &self.refused) {
@@ -83,7 +83,7 @@ fn text(folder: &Path, main: &Path) -> Result<Option<String>, String> {
     Ok(Some(String::from_utf8_lossy(&text).into_owned()))
 }
 
-/// What Debian's own file works out for a second instance: `-NAME` for /etc/apache2-NAME.
+/// Returns the suffix that Debian's own file computes for a second instance: `-NAME` for /etc/apache2-NAME.
 fn suffix(folder: &Path) -> String {
     let name = folder.to_str().and_then(|folder| folder.strip_prefix("/etc/apache2-"));
     name.map(|name| format!("-{name}")).unwrap_or_default()

@@ -38,17 +38,17 @@ pub(crate) struct Reader {
     pub(super) using: Vec<String>,
     /// An .htaccess file: no files, fewer directives.
     pub(super) htaccess: bool,
-    /// How IfFile finds out what is there.
+    /// IfFile's way to find out what exists.
     pub(super) stands: Stands,
     /// Files that it would have to know of.
     pub(super) asks: Vec<String>,
-    /// What a file beside the main one says of the environment.
+    /// The environment from a file beside the main one.
     envvars: Envvars,
-    /// What an .htaccess file may know of the server's environment.
+    /// The server's environment as far as an .htaccess file may see it.
     environment: BTreeMap<String, String>,
     /// The line comes from Perl code.
     pub(super) made: bool,
-    /// That was in a virtual host of the file.
+    /// Configuration was made in a virtual host of the file.
     pub(super) made_in_host: bool,
     /// For `<Perl>` sections.
     pub(super) perl: Perl,
@@ -116,7 +116,7 @@ impl Reader {
         std::mem::take(&mut self.asks)
     }
 
-    /// What has been found, for an .htaccess file.
+    /// Returns the findings for an .htaccess file.
     pub(crate) fn into_report(self) -> (Vec<ConfigError>, Vec<Warning>) {
         let files = self.files;
         let file = |origin: Origin| Arc::from(files.get(origin.file as usize).map_or("", String::as_str));

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 /// Largest configuration file in bytes.
 const MAX_FILE: u64 = 64 * 1024 * 1024;
 
-/// Where a system keeps media types, when the configuration does not say.
+/// The system's file of media types, if the configuration names none.
 const SYSTEM_TYPES: &str = "/etc/mime.types";
 
 impl Reader {

@@ -101,7 +101,7 @@ impl Reader {
         self.lacks(&module).then_some(module)
     }
 
-    /// Whether a module is missing here that Apache would have.
+    /// Returns whether a module is missing here that Apache would have.
     fn lacks(&self, module: &str) -> bool {
         let is_loaded = self.facts.missing_modules.contains(module);
         let is_expected = self.htaccess && known::is_expected(module);
@@ -157,7 +157,7 @@ impl Reader {
         }
     }
 
-    /// Whether an inner `<IfModule>` may hold in Apache.
+    /// Returns whether an inner `<IfModule>` may hold in Apache.
     fn would_hold(&self, args: &str) -> bool {
         let words = words(args);
         let name = words.first().map_or("", String::as_str);

@@ -6,7 +6,7 @@
 use crate::modules;
 use crate::table::Action;
 
-/// What is no matter of .htaccess and can be built all the same: sections, mapping of URLs, Perl.
+/// Directives that are not allowed in .htaccess and can be built nevertheless: sections, mapping of URLs, Perl.
 const ALLOWED: &[&str] = &[
     "VirtualHost",
     "Directory",
@@ -74,7 +74,7 @@ const NAMES: &[&str] = &["ServerName", "ServerAlias", "ServerPath", "NameVirtual
 /// Conditions that look at nothing but the configuration.
 const CONDITIONS: &[&str] = &["IfModule", "IfDefine", "IfDirective", "IfSection", "IfVersion"];
 
-/// Whether code may build this line; `in_host`: code of a section in a virtual host.
+/// Returns whether code may build this line; `in_host`: code of a section in a virtual host.
 ///
 /// # Errors
 /// Why not, and what to do.

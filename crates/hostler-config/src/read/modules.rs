@@ -52,18 +52,18 @@ const GUARDS: &[&str] = &[
     "pagespeed",
 ];
 
-/// Whether a name is one of these directives.
+/// Returns whether a name is one of these directives.
 pub(super) fn is_read(name: &str) -> bool {
     MODULE.directives.iter().any(|directive| directive.name.eq_ignore_ascii_case(name))
 }
 
-/// Whether .htaccess files may contain it.
+/// Returns whether .htaccess files may contain it.
 pub(super) fn is_read_in_htaccess(name: &str) -> bool {
     let mut directives = MODULE.directives.iter();
     directives.any(|directive| directive.name.eq_ignore_ascii_case(name) && directive.contexts.in_htaccess())
 }
 
-/// Whether a module is there, by either of its names: `alias_module` or `mod_alias.c`.
+/// Returns whether a module is there, by either of its names: `alias_module` or `mod_alias.c`.
 pub(super) fn is_built_in(name: &str) -> bool {
     let there = modules::all_modules().filter(|module| module.is_there());
     let mut names = there.map(|module| (module.name, module.file));
@@ -71,7 +71,7 @@ pub(super) fn is_built_in(name: &str) -> bool {
         || modules::MORE_NAMES.iter().any(|(module, file)| *module == name || *file == name)
 }
 
-/// Whether a module is there for `<IfModule>`, by either of its names.
+/// Returns whether a module is there for `<IfModule>`, by either of its names.
 pub(super) fn is_there(reader: &Reader, name: &str) -> bool {
     match modules::WHERE_LOADED.iter().find(|(module, file)| *module == name || *file == name) {
         Some((module, _)) => reader.facts.loaded_modules.contains(*module),
@@ -89,8 +89,8 @@ fn note_missing(reader: &mut Reader, name: &str, file: &str) {
     reader.facts.missing_modules.extend(source.into_iter().chain([name.to_owned()]));
 }
 
-/// Whether a name is that of mod_php for a version of PHP that Hostler's is not, while PHP is there: Apache with mod_php of
-/// today lacks that module, too.
+/// Returns whether a name is that of mod_php for a version of PHP that Hostler's is not, while PHP is there: Apache
+/// with mod_php of today lacks that module, too.
 pub(super) fn is_other_php(name: &str) -> bool {
     is_built_in(php::MODULE.name) && known::is_php(name) && !is_built_in(name)
 }

@@ -10,12 +10,12 @@ const MAX_DEPTH: usize = 64;
 const RAW: &[&str] =
     &["Perl", "LuaHookTranslateName", "LuaHookFixups", "LuaHookMapToStorage", "LuaHookCheckUserID"];
 
-/// Whether a section's contents are not directives but one text.
+/// Returns whether a section's contents are not directives but one text.
 pub(super) fn is_raw(name: &str) -> bool {
     RAW.iter().any(|raw| raw.eq_ignore_ascii_case(name))
 }
 
-/// What is wrong, and where.
+/// A fault, and its place.
 pub(super) type Problem = (Origin, String, String);
 
 /// A section that is being filled.
@@ -43,7 +43,7 @@ fn is_of_pod(name: &str) -> bool {
     ["=pod", "=back", "=cut", "__END__"].iter().any(|word| word.eq_ignore_ascii_case(name))
 }
 
-/// What mod_perl says to these words; `=over apache` is for [`Lexer::skip_pod`].
+/// Returns mod_perl's reading of these words; `=over apache` is for [`Lexer::skip_pod`].
 fn pod(name: &str, args: &str, in_htaccess: bool) -> Result<Pod, String> {
     // Words that may follow `=pod` and `=back`.
     let is_known = || args.contains("apache") || args.contains("httpd") || "pod".contains(args);

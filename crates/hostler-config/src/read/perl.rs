@@ -17,7 +17,7 @@ use hostler_perl_frames::{Preload, PreloadKind};
 use hostler_wire::engine::ServerFacts;
 use std::collections::{HashMap, HashSet};
 
-/// What the reader knows of Perl.
+/// The reader's knowledge of Perl.
 #[derive(Default)]
 pub(super) struct Perl {
     /// Nobody: where there are no files, and in .htaccess.
@@ -37,21 +37,21 @@ pub(super) struct Perl {
     text_marks: Marks,
     /// Everything that is loaded before requests, in its order.
     seen: Vec<Seen>,
-    /// What of it each interpreter has run.
+    /// The parts of it that each interpreter has run.
     run: HashMap<RunAs, HashSet<usize>>,
     /// Something has been read that starts mod_perl's interpreter: what stands behind it is loaded in its order.
     has_started: bool,
-    /// Where configuration was made: from here on it is settled who runs sections.
+    /// Places at which configuration was made: from there on, the user that runs sections is fixed.
     settled: HashSet<Option<Origin>>,
     /// Directories of modules that files have named (`use lib`).
     places: Vec<String>,
-    /// What modules of the system's have shown, by name.
+    /// Facts about the system's modules, by name.
     system: HashMap<String, SourceFacts>,
     /// Something has set variables that count at the end of the next section.
     filled: bool,
     /// Names that are no directive's, and where they stood first.
     unknown: HashMap<String, Origin>,
-    /// What files in a virtual host have added to the main server.
+    /// Lines that files in a virtual host have added to the main server.
     pub(super) for_main: Vec<Node>,
 }
 
@@ -76,7 +76,7 @@ enum Turn {
 }
 
 impl Perl {
-    /// What code may ask of the main server ($s->dir_config) while the configuration is read.
+    /// Notes a value that code may ask of the main server ($s->dir_config) while the configuration is read.
     fn note_main(&mut self, lower: &str, args: &str) {
         let words = words(args);
         let (Some(first), second) = (words.first(), words.get(1)) else { return };
@@ -101,7 +101,7 @@ impl Perl {
     }
 }
 
-/// What loading mod_perl defines.
+/// The name that loading mod_perl defines.
 pub(super) const BY_MOD_PERL: &str = "MODPERL2";
 
 impl Reader {
@@ -161,7 +161,7 @@ impl Reader {
         }
     }
 
-    /// What a module adds to the language: from here on, and in a virtual host only there.
+    /// Adds a module's directives to the language: from here on, and in a virtual host only there.
     fn declare(&mut self, at: Origin, text: &str) {
         // The virtual host's interpreter alone has loaded it.
         let all = match declared::parse(text, self.host) {
@@ -216,7 +216,7 @@ impl Reader {
         }
     }
 
-    /// What is loaded after it finds the main server's variable in `%ENV`.
+    /// Sets the main server's variable in `%ENV` for code that is loaded later.
     fn perl_variable(&mut self, args: &str, at: Origin) {
         if let [name, value] = &words(args)[..] {
             let text = format!("$ENV{{{}}} = {};\n", quoted(name), quoted(value));
@@ -255,7 +255,7 @@ impl Reader {
         shown
     }
 
-    /// What the text of the last that was seen shows.
+    /// Inspects the text of the last one seen.
     fn look(&mut self) -> SourceFacts {
         let mut places: Vec<String> = include_switches(&self.perl.switches);
         places.extend(self.perl.places.iter().cloned());
@@ -320,8 +320,8 @@ impl Reader {
         self.perl.assigned.clone().unwrap_or_else(main)
     }
 
-    /// What is to be run now, in its order: what was seen and is not yet run, up to the last, which is what is asked for. A file whose
-    /// turn is before the modules' does not wait for them.
+    /// Returns the code to run now, in its order: everything seen and not yet run, up to the last, which was requested.
+    /// A file whose turn is before the modules' does not wait for them.
     fn due(&self, run_as: &RunAs) -> Vec<usize> {
         let (seen, done) = (&self.perl.seen, self.perl.run.get(run_as));
         let last = seen.last().map_or(Turn::AsItComes, |last| last.turn);
@@ -375,8 +375,9 @@ impl Reader {
         made.map(Some)
     }
 
-    /// Whether what was run before a section has added something to the main server although its text did not show that it would: it
-    /// stands at the end of the main server's then. mod_perl's files add when they are loaded, too.
+    /// Returns whether what was run before a section has added something to the main server although its text did not
+    /// show that it would: it stands at the end of the main server's then. mod_perl's files add when they are loaded,
+    /// too.
     fn is_taken_late(&self, seen: &Seen, made: &Output) -> bool {
         let is_of_main = seen.host.is_none() && self.is_for_main(seen.preload.kind);
         is_of_main && !made.text.is_empty() && !self.facts.configured.contains(&seen.at)
@@ -395,14 +396,14 @@ impl Reader {
         }
     }
 
-    /// Whether what is added in a virtual host is the main server's, as in mod_perl: where its code is the main server's
-    /// user's. Another user's is the virtual host's own, and so is what a section builds.
+    /// Returns whether what is added in a virtual host is the main server's, as in mod_perl: where its code is the main
+    /// server's user's. Another user's is the virtual host's own, and so is what a section builds.
     fn is_for_main(&self, kind: PreloadKind) -> bool {
         kind != PreloadKind::Code && self.perl.assigned.is_none()
     }
 
-    /// What was run before its own turn must not have built anything, unless it was taken then: it would be lost, or
-    /// stand in another's place.
+    /// Checks that code which ran before its own turn has built nothing, unless it was taken then: it would be lost, or
+    /// end up in another place.
     fn already_taken(&self, seen: &Seen, made: &Output) -> Result<(), String> {
         if made.text.is_empty() || self.facts.configured.contains(&seen.at) {
             return Ok(());
@@ -445,7 +446,7 @@ impl Reader {
     }
 }
 
-/// What to do where the text does not show that code builds configuration.
+/// The advice where the text does not show that code builds configuration.
 const REMEDY: &str =
     "write a comment with the word add_config into the file, or $PerlConfig .= ''; into the section";
 
@@ -469,7 +470,7 @@ fn include_switches(switches: &[String]) -> Vec<String> {
     places
 }
 
-/// Whether a variable of this name builds a directive.
+/// Returns whether a variable of this name builds a directive.
 fn is_directive(name: &str) -> bool {
     find(name).is_some_and(|(_, directive)| directive.name == name)
 }
@@ -480,12 +481,12 @@ fn is_silent(preload: &Preload) -> bool {
     preload.kind == PreloadKind::Code && !["use ", "require ", "do "].into_iter().any(loads)
 }
 
-/// Which generation's classes the text names.
+/// Returns the generation of the classes that the text names.
 fn of_text(shown: &SourceFacts) -> Marks {
     of_classes(shown.first, shown.second)
 }
 
-/// Which generation's classes the code calls.
+/// Returns the generation of the classes that the code calls.
 fn of_code(code: &str) -> Marks {
     of_classes(code.contains("Apache->") || code.contains("Apache::ReadConfig"), code.contains("Apache2::"))
 }

@@ -1,10 +1,10 @@
-//! What the reader asks of those who run Perl code for it: only who that is knows processes and users.
+//! The reader's interface to the runner of Perl code: only the runner knows processes and users.
 
 use hostler_perl_frames::Preload;
 use hostler_perl_frames::configure::SourceFacts;
 use hostler_wire::engine::ServerFacts;
 
-/// Who runs sections, wherever that is possible.
+/// The runner of sections, where there is one.
 pub trait RunPerl {
     /// Runs one section, or what is to be loaded before it. All that is asked with the same [`RunAs`] is run by one
     /// interpreter.
@@ -27,7 +27,7 @@ pub struct RunAs {
     pub group: Option<String>,
 }
 
-/// What is to be run.
+/// The code to run.
 #[derive(Clone, Copy, Debug)]
 pub struct PerlRequest<'a> {
     /// By whom.
@@ -38,7 +38,7 @@ pub struct PerlRequest<'a> {
     pub generation: u8,
     /// `PerlSwitches` so far.
     pub switches: &'a [String],
-    /// What the configuration has said of the main server so far.
+    /// The main server's settings so far.
     pub main: &'a ServerFacts,
     /// `PerlSetVar`, `PerlAddVar` of it.
     pub vars: &'a [(String, String)],
@@ -48,12 +48,12 @@ pub struct PerlRequest<'a> {
     pub in_host: bool,
 }
 
-/// What has come of it.
+/// The result.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Output {
     /// Configuration.
     pub text: String,
-    /// What perl warned of.
+    /// Perl's warnings.
     pub warnings: String,
     /// Directives that modules have added so far (`Apache2::Module::add`).
     pub declared: String,

@@ -5,7 +5,7 @@ use super::expand::Reader;
 /// Major, minor, patch.
 pub(crate) const VERSION: [u32; 3] = [2, 4, 66];
 
-/// Whether the condition of `<IfVersion [[!]operator] version>` holds.
+/// Returns whether the condition of `<IfVersion [[!]operator] version>` holds.
 pub(super) fn holds(reader: &Reader, words: &[String]) -> Result<bool, String> {
     let (operator, version) = match words {
         [version] => ("=", version.as_str()),

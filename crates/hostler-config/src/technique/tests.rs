@@ -70,7 +70,7 @@ const ECHO: Technique = Technique {
     ..PSGI
 };
 
-/// What this crate's own tests read with.
+/// The table that this crate's own tests read with.
 pub(crate) static ROWS: Rows = &[&PERL, &PSGI, &CGI, &ECHO];
 
 #[test]

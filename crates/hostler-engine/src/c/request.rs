@@ -12,7 +12,7 @@ use std::ptr::null;
 pub struct Str {
     /// The first byte.
     pub ptr: *const c_char,
-    /// How many there are.
+    /// The number of entries.
     pub len: usize,
 }
 
@@ -69,7 +69,7 @@ pub struct Field {
 pub struct Fields {
     /// The first.
     pub list: *const Field,
-    /// How many there are.
+    /// The number of entries.
     pub count: usize,
 }
 
@@ -106,7 +106,7 @@ impl Fields {
 
 macro_rules! define_file {
     ($($(#[$doc:meta])* $name:ident: $kind:ident,)*) => {
-        /// What stands at a file's name.
+        /// The file at a name.
         #[repr(C)]
         #[derive(Clone, Copy, Debug, Default)]
         pub struct File {
@@ -192,7 +192,7 @@ macro_rules! define_request {
         #[derive(Clone, Copy, Debug)]
         pub struct Request {
             $($(#[$doc])* pub $name: c_type!($kind),)*
-            /// What the engine alone understands.
+            /// The part that only the engine understands.
             pub own: Str,
         }
 

@@ -22,7 +22,7 @@ pub(crate) fn serving(is_served: bool) {
     SERVING.store(is_served, Ordering::Relaxed);
 }
 
-/// Whether this process was forked from a worker by the program that it runs.
+/// Returns whether this process was forked from a worker by the program that it runs.
 #[must_use]
 pub fn is_forked_away() -> bool {
     FORKED_AWAY.load(Ordering::Relaxed)

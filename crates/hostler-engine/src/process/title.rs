@@ -1,11 +1,11 @@
-//! What `ps` shows: written over the process's arguments and, as far as it is needed, its environment, which is moved
-//! away before anything refers to it.
+//! The title in `ps`: written over the process's arguments and, as far as needed, its environment, which is moved away
+//! before anything refers to it.
 
 use std::ffi::{CStr, c_char, c_int};
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
-/// What the front says to the dynamic linker: to resolve all names at once, and not again in each forked process.
+/// The front's instruction to the dynamic linker: resolve all names at once, and not again in each forked process.
 const OURS: &[u8] = b"LD_BIND_NOW=";
 
 static ROOM: AtomicPtr<c_char> = AtomicPtr::new(null_mut());
@@ -75,7 +75,7 @@ unsafe fn past(end: *mut c_char, string: *mut c_char) -> *mut c_char {
     }
 }
 
-/// What `ps` shows for this process: as much of it as there was room for in its arguments and environment.
+/// Sets this process's title in `ps`: as much of it as fits into its arguments and environment.
 pub fn title(text: &str) {
     // Named here so that it is linked wherever this function is.
     std::hint::black_box(&FIND_ROOM);

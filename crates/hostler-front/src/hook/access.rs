@@ -1,5 +1,5 @@
-//! Who may see it: in which order modules are asked, and what `Satisfy` makes of their answers
-//! (`ap_process_request_internal`). The answers are theirs.
+//! Access control: the order in which modules are asked, and `Satisfy` over their answers
+//! (`ap_process_request_internal`). The answers are the modules'.
 
 use crate::hook::phases::Phase;
 use crate::hook::plan::{Which, plan, run, run_some};
@@ -30,7 +30,7 @@ pub(crate) async fn check(request: &mut Request) -> Continue {
     }
 }
 
-/// What neither `Satisfy` nor a login gets around.
+/// Checks that neither `Satisfy` nor a login can bypass.
 async fn strict(request: &mut Request) -> Continue {
     run_some(Phase::Access, request, Which::Strict).await?;
     // An internal redirect or include under the same rules was already checked: the user stays known.
@@ -46,12 +46,12 @@ async fn strict(request: &mut Request) -> Continue {
     Ok(())
 }
 
-/// Whether an address that may come in, or a login, is enough (`Satisfy Any`).
+/// Returns whether an address that may come in, or a login, is enough (`Satisfy Any`).
 pub(crate) fn satisfies_any(request: &Request) -> bool {
     request.resource.dir.access_compat.satisfies_any(&String::from_utf8_lossy(&request.target.method))
 }
 
-/// Whoever may come in without a login does; all others have to say who they are.
+/// Admits requests that need no login; all others have to authenticate.
 async fn login(request: &mut Request) -> Continue {
     if run(Phase::AccessEx, request).await? == Flow::Ok {
         return Ok(());

@@ -52,7 +52,7 @@ pub(crate) async fn finish(stream: Box<dyn BodyStream>) {
     discard(stream, Instant::now() + LONGEST).await;
 }
 
-/// Whether the body has come to its end.
+/// Returns whether the body has come to its end.
 async fn discard(mut stream: Box<dyn BodyStream>, mut until: Instant) -> bool {
     let (mut length, mut writes) = (0, false);
     while let Ok(piece) = timeout_at(until, poll_fn(|context| stream.poll_chunk(context))).await {

@@ -3,7 +3,7 @@
 use crate::hook::plan::plan;
 use crate::request::Request;
 
-/// What the conditions ask for.
+/// The outcome of the conditions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Condition {
     /// Answer as if there were none.
@@ -75,14 +75,14 @@ pub(crate) fn evaluate(request: &Request, validators: Validators<'_>) -> Conditi
     if not_modified == Some(true) && !sends { Condition::NotModified } else { Condition::Met }
 }
 
-/// Whether a list has an entity tag or what compression makes of it for this client. Apache compares the plain
+/// Returns whether a list has an entity tag or what compression makes of it for this client. Apache compares the plain
 /// tag alone, so its compressed answers are sent again and again.
 fn lists_any(request: &Request, list: &[u8], etag: &[u8], weak: bool) -> bool {
     let changed = || plan().changed_tags(request, etag);
     lists(list, etag, weak) || changed().iter().any(|tag| lists(list, tag, weak))
 }
 
-/// Whether a list of entity tags has this one.
+/// Returns whether a list of entity tags has this one.
 pub(crate) fn lists(list: &[u8], etag: &[u8], weak: bool) -> bool {
     let opaque = |tag: &[u8]| -> (bool, Vec<u8>) {
         let stripped = tag.strip_prefix(b"W/").or_else(|| tag.strip_prefix(b"w/"));

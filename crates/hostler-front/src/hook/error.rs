@@ -13,7 +13,7 @@ use hostler_cgi::escape_html;
 use hostler_config::directives::core::ErrorDocument;
 use hostler_expr::{Captures, Expr};
 
-/// How an error is answered.
+/// The way an error is answered.
 pub(crate) enum Answer {
     /// With this body; the request's fields are set.
     Page(Body),
@@ -34,7 +34,7 @@ impl State for Onward {
     }
 }
 
-/// Whether the request goes on as one for a URL of this server if it comes to `status`.
+/// Returns whether the request goes on as one for a URL of this server if it comes to `status`.
 pub(crate) fn is_followed(request: &Request, status: u16) -> bool {
     if status < 300 || request.is_sub() || nested_status(request).is_some() {
         return false;
@@ -103,7 +103,7 @@ pub(crate) fn document(request: &mut Request, status: u16) -> Answer {
     }
 }
 
-/// What a program has set for a status (`ap_custom_response`): an URL, or a text.
+/// Returns the response that a program has set for a status (`ap_custom_response`): a URL, or a text.
 fn custom(request: &mut Request, status: u16, text: &[u8]) -> Option<Answer> {
     if text.starts_with(b"/") {
         request.env.set("REQUEST_METHOD", request.target.method.clone());
@@ -123,7 +123,7 @@ fn custom(request: &mut Request, status: u16, text: &[u8]) -> Option<Answer> {
     Some(Answer::Page(Body::Bytes(message)))
 }
 
-/// Whether it begins as `http://` does.
+/// Returns whether it begins as `http://` does.
 fn is_absolute(text: &[u8]) -> bool {
     let scheme = text.iter().take_while(|b| b.is_ascii_alphanumeric()).count();
     scheme > 0 && text[scheme..].starts_with(b"://")

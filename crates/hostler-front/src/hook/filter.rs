@@ -17,12 +17,12 @@ use hostler_expr::Captures;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
-/// Where filters stand that change the content.
+/// The ranks of filters that change the content.
 pub(crate) const RESOURCE: RangeInclusive<Rank> = 0..=filter::CONTENT_SET - 1;
-/// Where all others stand.
+/// The ranks of all others.
 pub(crate) const CONTENT: RangeInclusive<Rank> = filter::CONTENT_SET..=Rank::MAX;
 
-/// What stands in the chain.
+/// A link of the chain.
 enum Link {
     /// A filter of this name.
     Named(Bytes),
@@ -30,13 +30,13 @@ enum Link {
     Declared(Arc<Harness>),
 }
 
-/// Whether filters by media type see the answer: mod_filter leaves alone what is no 200, unless `filter-errordocs` is
-/// set. (A 304 stands for a 200 that the client has.)
+/// Returns whether filters by media type see the answer: mod_filter leaves alone what is no 200, unless
+/// `filter-errordocs` is set. (A 304 stands for a 200 that the client has.)
 fn are_by_type(request: &Request) -> bool {
     matches!(request.reply.status, 200 | 304) || request.env.contains("filter-errordocs")
 }
 
-/// Whether any filter has a say in the answer.
+/// Returns whether any filter has a say in the answer.
 pub(crate) fn are_any(request: &Request) -> bool {
     !request.reply.filters.is_empty()
         || request.resource.dir.core.output_filters.as_ref().is_some_and(|names| !names.is_empty())
@@ -53,7 +53,7 @@ fn added(request: &Request) -> impl Iterator<Item = (&'static str, Rank)> {
     })
 }
 
-/// Whether the configuration names a filter for answers that a module would add: it is in the chain once.
+/// Returns whether the configuration names a filter for answers that a module would add: it is in the chain once.
 pub(crate) fn is_named(request: &Request, filter: &str) -> bool {
     let mut configured = request.resource.dir.core.output_filters.iter().flatten();
     request.reply.filters.iter().any(|name| name.eq_ignore_ascii_case(filter.as_bytes()))
@@ -111,12 +111,12 @@ pub(crate) fn names(request: &Request) -> Vec<Bytes> {
     names
 }
 
-/// Whether a filter of this name may see the answer.
+/// Returns whether a filter of this name may see the answer.
 pub(crate) fn may_see(request: &Request, name: &[u8]) -> bool {
     are_any(request) && names(request).iter().any(|known| known.eq_ignore_ascii_case(name))
 }
 
-/// Whether the filter of this name is the first to see the answer, whatever is found out on the way.
+/// Returns whether the filter of this name is the first to see the answer, whatever is found out on the way.
 pub(crate) fn is_first(request: &Request, name: &[u8]) -> bool {
     match chain(request).first() {
         Some((_, Link::Named(first))) => first.eq_ignore_ascii_case(name),
@@ -130,7 +130,7 @@ pub(crate) fn is_first(request: &Request, name: &[u8]) -> bool {
     }
 }
 
-/// Whether a filter of this name is in the chain, whatever it would be asked about the answer.
+/// Returns whether a filter of this name is in the chain, whatever it would be asked about the answer.
 pub(crate) fn is_in_chain(request: &Request, name: &[u8]) -> bool {
     are_any(request)
         && chain(request).iter().any(|(_, link)| match link {
@@ -192,7 +192,7 @@ pub(crate) fn failed(request: &Request, module: &'static str, why: &str) -> Body
     Body::Empty
 }
 
-/// What a declared filter is to do with this answer, if anything.
+/// Returns the filter that a declared one selects for this response, if any.
 async fn provided(request: &mut Request, harness: &Harness) -> Option<Bytes> {
     if !are_by_type(request) {
         return None;

@@ -13,7 +13,7 @@ use crate::request::flow::Halt;
 use bytes::Bytes;
 use hostler_http1::framing;
 
-/// What answers where nothing else is named.
+/// The handler where no other is named.
 const DEFAULT: &[u8] = b"default-handler";
 
 /// Runs the request's handler, or who answers instead of it.
@@ -67,7 +67,7 @@ pub(crate) fn name_of(request: &Request) -> Bytes {
     request.resource.handler.clone().or_else(|| by_type(request)).unwrap_or(Bytes::from_static(DEFAULT))
 }
 
-/// Whether the handler of this name runs itself what its module has put off.
+/// Returns whether the handler of this name runs itself what its module has put off.
 pub(crate) fn settles(request: &Request, name: &[u8]) -> bool {
     plan().handler(name, request).is_some_and(|handler| handler.settles)
 }

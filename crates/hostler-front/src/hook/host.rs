@@ -53,7 +53,7 @@ pub(crate) fn select(request: &mut Request) -> Result<(), u16> {
     Ok(())
 }
 
-/// Whether what follows the host in a target is a port, or nothing.
+/// Returns whether what follows the host in a target is a port, or nothing.
 fn has_port(authority: &[u8]) -> bool {
     let host = authority.rsplit(|&b| b == b'@').next().unwrap_or(authority);
     let behind = host.rsplit(|&b| b == b']').next().unwrap_or(host);

@@ -12,7 +12,7 @@ use std::task::{Context, Poll};
 /// An answer of so many bytes is made whole before its header goes.
 const WHOLE: usize = 64 << 10;
 
-/// What the filter makes of a body. `is_stream`: it comes bit by bit, and goes on as it comes.
+/// Starts a filter of a body. `is_stream`: the body arrives in pieces and is forwarded as it arrives.
 pub(crate) async fn begin(
     request: &Request,
     module: &'static str,

@@ -15,19 +15,19 @@ pub(crate) enum Phase {
     PostPerDirConfig,
     /// Of requests that are no part of another one (`header_parser`).
     HeaderParser,
-    /// Who may come in, whoever the user is (`access_checker`).
+    /// Access rules that do not depend on the user (`access_checker`).
     Access,
-    /// Who may come in without a login (`access_checker_ex`).
+    /// Admission without a login (`access_checker_ex`).
     AccessEx,
-    /// Who the user is (`check_user_id`).
+    /// Identification of the user (`check_user_id`).
     Authn,
-    /// What the user may see (`auth_checker`).
+    /// Authorization of the user (`auth_checker`).
     Authz,
-    /// What the file is (`type_checker`).
+    /// The type of the file (`type_checker`).
     Type,
     /// Last things (`fixups`).
     Fixup,
-    /// Who answers instead of the handler (`handler`).
+    /// Hooks that answer instead of the handler (`handler`).
     Handler,
 }
 
@@ -67,7 +67,7 @@ impl Phase {
         }
     }
 
-    /// Whether the first hook that says OK ends the phase (`RUN_FIRST`); in the others all are run (`RUN_ALL`).
+    /// Returns whether the first hook that says OK ends the phase (`RUN_FIRST`); in the others all are run (`RUN_ALL`).
     pub(crate) const fn ends_with_ok(self) -> bool {
         matches!(
             self,

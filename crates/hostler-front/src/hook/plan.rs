@@ -95,13 +95,14 @@ impl Plan {
         self.sieves[stage as usize].iter().map(|sieve| sieve.module.name).collect()
     }
 
-    /// Whether any hook of this phase that decides something has something to say.
+    /// Returns whether any hook of this phase that decides something has something to say.
     pub(crate) fn decides(&self, phase: Phase, request: &Request) -> bool {
         let deciding = self.of(phase).iter().filter(|entry| entry.hook.effect != Effect::Notes);
         deciding.into_iter().any(|entry| (entry.hook.when)(request))
     }
 
-    /// Whether no other module's hook can come between this one's functions, from the header parser to the handler.
+    /// Returns whether no other module's hook can come between this one's functions, from the header parser to the
+    /// handler.
     pub(crate) fn is_clear_to_handler(&self, module: &str, request: &Request) -> bool {
         let others = Phase::ALL[Phase::HeaderParser as usize..].iter().flat_map(|phase| self.of(*phase));
         others
@@ -111,7 +112,7 @@ impl Plan {
             .all(|entry| !(entry.hook.when)(request))
     }
 
-    /// Whether a module but this one has a say in the request that an answer from memory would pass over.
+    /// Returns whether a module but this one has a say in the request that an answer from memory would pass over.
     pub(crate) fn another_has_say(&self, but: &str, request: &Request) -> bool {
         self.modules.iter().any(|module| module.name != but && (module.has_say)(request))
     }
@@ -151,7 +152,7 @@ impl Plan {
         handler.or_else(|| self.handler_of_row(name))
     }
 
-    /// Who answers for a technique without a module.
+    /// Returns the handler of a technique without a module.
     fn handler_of_row(&self, name: &[u8]) -> Option<&'static Handler> {
         technique::of_handler(name).filter(|row| row.plain.is_some())?;
         let modules: &'static [&'static Module] = self.modules;
@@ -187,13 +188,13 @@ impl Plan {
         self.modules.iter().filter_map(|module| module.release).for_each(|release| release(request));
     }
 
-    /// Who takes over a program that runs for the front before this one.
+    /// Returns the function that takes over a program started by the front before this one.
     pub(crate) fn resumes(&self, program: &[u8]) -> Option<Resumes> {
         let all = self.modules.iter().filter_map(|module| module.resumes);
         all.filter(|(path, _)| *path == program).map(|(_, resumes)| resumes).next()
     }
 
-    /// Whether a module has put something off for its own handler.
+    /// Returns whether a module has put something off for its own handler.
     pub(crate) fn is_unsettled(&self, request: &Request) -> bool {
         self.modules.iter().filter_map(|module| module.settle.as_ref()).any(|settle| (settle.when)(request))
     }
@@ -231,12 +232,12 @@ impl Plan {
         }
     }
 
-    /// Whether a module makes something else of the request's file.
+    /// Returns whether a module makes something else of the request's file.
     pub(crate) fn remakes(&self, request: &Request) -> bool {
         self.modules.iter().filter_map(|module| module.remakes).any(|remakes| remakes(request))
     }
 
-    /// What modules may have made of an entity tag.
+    /// Returns the forms into which modules may have changed an entity tag.
     pub(crate) fn changed_tags(&self, request: &Request, etag: &[u8]) -> Vec<Vec<u8>> {
         self.modules
             .iter()
@@ -269,11 +270,11 @@ fn at_a_program(request: &Request) -> Return {
     back
 }
 
-/// Which hooks of a phase are run.
+/// The hooks of a phase that run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Which {
     All,
-    /// Those of modules that ask no programs of the site's.
+    /// The hooks of modules that ask none of the site's programs.
     Own,
     /// In [`Phase::Access`]: those whose refusal nothing gets around.
     Strict,
@@ -338,7 +339,7 @@ trait Ranked: Copy {
     fn after(self) -> &'static [&'static str];
     fn before(self) -> &'static [&'static str];
 
-    /// Whether it has to come before the other.
+    /// Returns whether it has to come before the other.
     fn precedes(self, other: Self) -> bool {
         !std::ptr::eq(self.module(), other.module())
             && (other.after().contains(&self.module().name) || self.before().contains(&other.module().name))

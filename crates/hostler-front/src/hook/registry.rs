@@ -1,5 +1,5 @@
-//! What a module registers: hooks in phases, handlers, and what is asked of it at other moments. Everything is a table
-//! of functions that is known when the front starts; nothing is registered while it runs.
+//! A module's registration: hooks in phases, handlers, and functions for other occasions. Everything is a table of
+//! functions that is known when the front starts; nothing is registered while it runs.
 
 use crate::hook::phases::Phase;
 use crate::io::body::Body;
@@ -16,7 +16,7 @@ use std::rc::Rc;
 /// Something that has to be waited for.
 pub(crate) type Later<'a, T> = Pin<Box<dyn Future<Output = T> + 'a>>;
 
-/// What a hook does to the request's further way.
+/// A hook's effect on the request's further way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Effect {
     /// It may halt the request, or change what it maps to.
@@ -27,7 +27,7 @@ pub(crate) enum Effect {
     Notes,
 }
 
-/// How a hook is run.
+/// The kind of function of a hook.
 #[derive(Clone, Copy)]
 pub(crate) enum Run {
     Now(fn(&mut Request) -> Outcome),
@@ -41,8 +41,8 @@ pub(crate) struct Hook {
     pub(crate) after: &'static [&'static str],
     /// Modules whose hooks in this phase come after it.
     pub(crate) before: &'static [&'static str],
-    /// Whether it has anything to say about a request. Pure, cheap, and asked when the phase comes to it: what applies to
-    /// the request may have changed since the phase before.
+    /// True if it has anything to say about a request. Pure, cheap, and asked when the phase comes to it: what applies
+    /// to the request may have changed since the phase before.
     pub(crate) when: fn(&Request) -> bool,
     pub(crate) effect: Effect,
     pub(crate) run: Run,
@@ -53,7 +53,7 @@ pub(crate) struct Handler {
     pub(crate) names: &'static [&'static str],
     /// Media types that mean the first of the names, where no handler is named.
     pub(crate) types: &'static [&'static [u8]],
-    /// Whether this row is meant; a later one with the same name is, if it isn't.
+    /// True if this row is meant; a later one with the same name is, if it isn't.
     pub(crate) when: fn(&Request) -> bool,
     /// It runs the phases that its module has put off ([`Settle`]) itself.
     pub(crate) settles: bool,
@@ -75,7 +75,7 @@ impl Stage {
     pub(crate) const ALL: [Self; 3] = [Self::Resource, Self::Content, Self::Transfer];
 }
 
-/// What an answer is.
+/// The kind of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Answer {
     /// The handler's.
@@ -84,26 +84,26 @@ pub(crate) enum Answer {
     Error,
 }
 
-/// How a filter is run.
+/// The kind of function of a filter.
 #[derive(Clone, Copy)]
 pub(crate) enum Change {
     Now(fn(&mut Request, Body) -> Body),
     Later(for<'a> fn(&'a mut Request, Body, Answer) -> Later<'a, Body>),
 }
 
-/// What is done to an answer between handler and client.
+/// A change of a response between handler and client.
 pub(crate) struct Filter {
     pub(crate) stage: Stage,
     /// Modules whose filters of this stage come before it.
     pub(crate) after: &'static [&'static str],
-    /// Whether it sees pages of errors too.
+    /// True if it sees pages of errors too.
     pub(crate) sees_errors: bool,
-    /// Whether it has anything to do; pure and cheap.
+    /// True if it has anything to do; pure and cheap.
     pub(crate) when: fn(&Request) -> bool,
     pub(crate) run: Change,
 }
 
-/// What a filter answers to.
+/// The names of a filter.
 #[derive(Clone, Copy)]
 pub(crate) enum Name {
     /// The name that configurations give it.
@@ -117,7 +117,7 @@ pub(crate) enum Name {
 /// A filter for answers that configurations name ([`crate::hook::filter`]).
 pub(crate) struct Output {
     pub(crate) name: Name,
-    /// Whether it sees answers without a body, such as 304.
+    /// True if it sees answers without a body, such as 304.
     pub(crate) sees_bodiless: bool,
     pub(crate) run: for<'a> fn(&'a mut Request, Body, Bytes) -> Later<'a, Body>,
 }
@@ -131,27 +131,27 @@ pub(crate) struct Input {
 /// A module may put its functions off until its handler runs, if nothing of another module can come between
 /// ([`crate::hook::plan::Plan::is_clear_to_handler`]). If another handler answers after all, they are run before it.
 pub(crate) struct Settle {
-    /// Whether something was put off, or is kept for the handler.
+    /// True if something was put off, or is kept for the handler.
     pub(crate) when: fn(&Request) -> bool,
     pub(crate) run: for<'a> fn(&'a mut Request) -> Later<'a, Result<(), Halt>>,
 }
 
-/// What has become of an answer.
+/// The fate of a response.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AnswerFate {
     /// Bytes of the body that was sent, or after HEAD would have been.
     pub(crate) bytes: u64,
-    /// What was told of its length.
+    /// The announced length.
     pub(crate) length: Option<u64>,
 }
 
 /// A function that answers a question of the rules about users (`AuthBasicProvider`, `Require`), in Apache's numbers.
 pub(crate) type Provider = for<'a> fn(&'a mut Request, &'a [&'a [u8]]) -> Later<'a, Result<u16, Halt>>;
 
-/// What a script that knows users is asked (`AuthBasicProvider`, `AuthDigestProvider`, `Require`).
+/// The question to a script that knows users (`AuthBasicProvider`, `AuthDigestProvider`, `Require`).
 #[derive(Clone, Copy)]
 pub(crate) enum AboutUser<'a> {
-    /// Whether this is the user's password.
+    /// True if this is the user's password.
     Password(&'a [u8]),
     /// The digest of the user's password in this realm.
     Digest(&'a [u8]),
@@ -159,7 +159,7 @@ pub(crate) enum AboutUser<'a> {
     Groups,
 }
 
-/// What it says.
+/// Its answer.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum OfUser {
     /// There is no such user.
@@ -181,7 +181,7 @@ pub(crate) type Knows =
 /// Makes ready what a site had running with the front before this one, and both may have.
 pub(crate) type Resumes = fn(Rc<Thread>, SiteId) -> Later<'static, ()>;
 
-/// What an entity tag may have become for a client.
+/// Returns the forms that an entity tag may have taken for a client.
 pub(crate) type ChangedTags = fn(&Request, &[u8]) -> Vec<Vec<u8>>;
 
 /// A module.
@@ -197,7 +197,7 @@ pub(crate) struct Module {
     pub(crate) inputs: &'static [Input],
     /// Its hooks run a site's programs; sub-requests that only look at a file do without them.
     pub(crate) asks_programs: bool,
-    /// Whether it has a say in a request that an answer from memory would pass over. There is no default.
+    /// True if it has a say in a request that an answer from memory would pass over. There is no default.
     pub(crate) has_say: fn(&Request) -> bool,
     /// The same, where a file's answer is kept as it was sent; `None`: as `has_say`.
     pub(crate) has_say_in_kept: Option<fn(&Request) -> bool>,
@@ -208,9 +208,10 @@ pub(crate) struct Module {
     pub(crate) release: Option<fn(&Request)>,
     pub(crate) provider: Option<Provider>,
     pub(crate) knows_users: Option<Knows>,
-    /// Whether it makes something else of the request's file, so that the file's own tag does not tell what is sent.
+    /// True if it makes something else of the request's file, so that the file's own tag does not tell what is sent.
     pub(crate) remakes: Option<fn(&Request) -> bool>,
-    /// What an entity tag may have become on the answer's way to this client, which it then sends back.
+    /// Returns the forms that an entity tag may have taken on the response's way to this client, which it then sends
+    /// back.
     pub(crate) changed_tags: Option<ChangedTags>,
     /// The program that listens and outlives a front, by its path, and who takes it over.
     pub(crate) resumes: Option<(&'static [u8], Resumes)>,

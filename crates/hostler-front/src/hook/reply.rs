@@ -92,7 +92,7 @@ pub(crate) fn content_fields(request: &mut Request) {
     languages_field(request);
 }
 
-/// Those of the file's name or the handler's, and then what a program has said itself.
+/// Sets the languages of the file's name or the handler, then those that a program has set itself.
 fn languages_field(request: &mut Request) {
     let mut languages = request.resource.content_languages.clone();
     if languages.is_empty() {

@@ -1,4 +1,4 @@
-//! Which sections apply to a request, and merging them: Files, Location, If. (Directory: the module core's walk.)
+//! The sections that apply to a request, and merging them: Files, Location, If. (Directory: the module core's walk.)
 
 use crate::limits::budget;
 use crate::request::Request;
@@ -12,19 +12,19 @@ use std::sync::Arc;
 /// Configurations to merge, in order.
 pub(crate) type Overs = SmallVec<[Arc<DirConfig>; 8]>;
 
-/// What applies to the URL alone.
+/// Applies the sections of the URL alone.
 pub(crate) async fn of_url(request: &mut Request) -> Continue {
     locations(request).await?;
     conditions(request).await
 }
 
-/// What applies to the file and to the URL, over what applies to its directory.
+/// Applies the sections of the file and of the URL, over those of its directory.
 pub(crate) async fn of_file(request: &mut Request) -> Continue {
     files(request).await?;
     of_url(request).await
 }
 
-/// What applies to a file that was looked up by its path.
+/// Applies the sections of a file that was looked up by its path.
 pub(crate) async fn of_named_file(request: &mut Request) -> Continue {
     files(request).await?;
     conditions(request).await
@@ -121,7 +121,7 @@ async fn conditions(request: &mut Request) -> Continue {
     Ok(())
 }
 
-/// Whether a section's condition holds; an Else has none.
+/// Returns whether a section's condition holds; an Else has none.
 async fn holds(request: &Request, section: &Section, condition: Option<&Expr>) -> Result<bool, Halt> {
     let Some(condition) = condition else { return Ok(true) };
     expr_host::test(request, condition, &mut Captures::new()).await.map_err(|error| {

@@ -104,7 +104,7 @@ fn unparsed(thread: &Rc<Thread>, peer: &Rc<Peer>, head: &Bytes) -> Request {
     request
 }
 
-/// What is left of a request whose client has gone before there was an answer: the log's line.
+/// Finishes a request whose client has gone before there was a response: only the log's line is left.
 pub(crate) async fn abandoned(mut request: Box<Request>) -> Reply {
     // A host that can't be selected has been logged already.
     let _ = host::select(&mut request);

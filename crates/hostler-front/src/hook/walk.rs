@@ -27,7 +27,7 @@ pub(crate) const LOOK_UPS: Walk = Walk {
     },
 };
 
-/// Whether `-U` holds: a redirect is no refusal.
+/// Returns whether `-U` holds: a redirect is no refusal.
 pub(crate) fn is_accessible(phases: &Continue) -> bool {
     matches!(phases, Ok(()) | Err(Halt::Redirect { .. } | Halt::Status(..400) | Halt::Done(_)))
 }

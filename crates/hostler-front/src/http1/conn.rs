@@ -36,7 +36,7 @@ use std::rc::{Rc, Weak};
 use std::task::{Poll, ready};
 use std::time::{Duration, Instant};
 
-/// What came on an idle connection.
+/// The event on an idle connection.
 enum Next {
     /// Answered on the spot.
     Answered(Fast),
@@ -270,13 +270,13 @@ async fn answer(
     deliver(thread, wire, peer, Wishes { head: &head, wish, both, expect, trailers, incoming }, reply).await
 }
 
-/// Who tells the client interim answers, which it knows since HTTP/1.1.
+/// Returns the sender of interim responses, which clients know since HTTP/1.1.
 fn early(head: &Head, wire: &Rc<Wire>) -> Option<Weak<dyn Early>> {
     let told: Weak<Wire> = Rc::downgrade(wire);
     (head.version >= head::HTTP_11).then_some(told as Weak<dyn Early>)
 }
 
-/// Whether the client takes fields behind a body (RFC 9110 §10.1.4).
+/// Returns whether the client takes fields behind a body (RFC 9110 §10.1.4).
 fn takes_trailers(head: &Head, buffer: &[u8]) -> bool {
     head.version >= head::HTTP_11 && head.field(buffer, "te").is_some_and(|te| has_token(te, b"trailers"))
 }
@@ -372,7 +372,7 @@ async fn go_on(
     .await
 }
 
-/// What the client has asked for besides the answer itself.
+/// The client's wishes besides the response itself.
 struct Wishes<'a> {
     head: &'a Head,
     wish: KeepAlive,
@@ -477,8 +477,8 @@ async fn turn_away(
     reply.finish(thread, sent, &result, received as u64, false);
 }
 
-/// How long a client whose connection is about to close may send nothing, and how long it may go on sending, as with Apache:
-/// many read no answer before all of their request has gone.
+/// The longest silence of a client whose connection is about to close, and the longest time it may go on sending, as
+/// with Apache: many read no response before all of their request has gone.
 const SILENCE: Duration = Duration::from_secs(2);
 const FAREWELL: Duration = Duration::from_secs(30);
 

@@ -24,7 +24,7 @@ pub(crate) struct Incoming {
     wire: Rc<Wire>,
     framing: Framing,
     decoder: Decoder,
-    /// What comes behind it.
+    /// The trailers after it.
     trailers: Rc<Trailers>,
     /// `LimitRequestBody`, in bytes; 0 is none.
     limit: u64,
@@ -89,7 +89,7 @@ impl Incoming {
         }
     }
 
-    /// Whether the request had none from its beginning.
+    /// Returns whether the request had none from its beginning.
     pub(super) fn has_no_body(&self) -> bool {
         self.framing == Framing::None
     }
@@ -102,8 +102,8 @@ impl Incoming {
         }
     }
 
-    /// Whether it is known that more is to come than is read only to be dropped: a new connection is cheaper for both sides,
-    /// and the answer says so.
+    /// Returns whether it is known that more is to come than is read only to be dropped: a new connection is cheaper
+    /// for both sides, and the answer says so.
     pub(super) fn is_long(&self) -> bool {
         matches!(self.framing, Framing::Length(left) if left > DROPPED)
     }
@@ -162,7 +162,7 @@ impl Incoming {
         }
     }
 
-    /// What can be had from the bytes already read.
+    /// Takes what is available from the bytes already read.
     fn buffered(&mut self) -> Result<Option<Bytes>, BodyError> {
         let mut pending = self.wire.pending.borrow_mut();
         match &mut self.framing {

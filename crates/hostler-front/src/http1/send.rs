@@ -16,7 +16,8 @@ use std::rc::Rc;
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
-/// How long an answer that is made as it is sent, to a client that reads as fast, goes on before others have their turn.
+/// The longest time for which a response that is generated while it is sent, to a client that reads as fast, is
+/// continued before other work gets its turn.
 const TURN: Duration = Duration::from_millis(1);
 
 /// An answer ready to be written.
@@ -29,7 +30,7 @@ pub(crate) struct Outgoing<'a> {
     pub(crate) body: Body,
     /// The answer to a HEAD request: everything but the body.
     pub(crate) head_only: bool,
-    /// What becomes of the connection.
+    /// The connection's state after the response.
     pub(crate) connection: Connection,
     /// An nph- script's bytes: no head of ours.
     pub(crate) raw: bool,
@@ -39,7 +40,7 @@ pub(crate) struct Outgoing<'a> {
     pub(crate) runs_on: bool,
 }
 
-/// Whether this status never has a body (RFC 9110 §6.4.1).
+/// Returns whether this status never has a body (RFC 9110 §6.4.1).
 pub(crate) fn bodiless(status: u16) -> bool {
     status < 200 || status == 204 || status == 304
 }

@@ -16,14 +16,14 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 use tokio::time::Sleep;
 
-/// How every answer begins, an `nph-` program's too.
+/// The start of every response, also of an `nph-` program's.
 const BEGINNING: &[u8] = b"HTTP/1.";
-/// How often to look whether the connection has been reset, at first and later.
+/// The interval of checks whether the connection was reset, at first and later.
 const TICKS: (Duration, Duration) = (Duration::from_millis(20), Duration::from_millis(250));
 /// Bytes of further requests that are read ahead; behind more of them, the end isn't seen.
 const AHEAD: usize = 16 << 10;
 
-/// What is known of a client that waits.
+/// The state of a waiting client.
 #[derive(Debug, Default)]
 pub(super) struct Watch {
     /// The client may still have to say something of this request, or could not make sense of a beginning: nothing

@@ -17,7 +17,7 @@ use std::io::IoSlice;
 use std::task::{Context, Poll, Waker, ready};
 use std::time::{Duration, Instant};
 
-/// What the reader of the body and the writer of the answer share.
+/// State that the reader of the body and the writer of the response share.
 pub(crate) struct Wire {
     pub(super) io: RefCell<Io>,
     /// Read, but not yet used.
@@ -26,7 +26,7 @@ pub(crate) struct Wire {
     /// `Timeout`: how long the client may neither send nor receive.
     pub(super) timeout: Cell<Duration>,
     pub(super) watch: Watch,
-    /// What the connection becomes when its request is done with.
+    /// The protocol to change to when the request is finished.
     pub(super) tunnel: RefCell<Option<Box<Upgraded>>>,
     tls: bool,
     /// Interim answers that there was no room for yet.
@@ -61,8 +61,8 @@ impl Wire {
         }
     }
 
-    /// Whether the connection's time is over; if not, the task is woken when it is. One that is to make room for others
-    /// stays where something has come that nobody has had the time to read.
+    /// Returns whether the connection's time is over; if not, the task is woken when it is. One that is to make room
+    /// for others stays where something has come that nobody has had the time to read.
     pub(super) fn poll_expired(&self, cx: &mut Context<'_>) -> bool {
         if self.deadline.is_closed() && self.io.borrow().has_unread() {
             self.deadline.spare();
@@ -74,7 +74,7 @@ impl Wire {
         self.tls
     }
 
-    /// Whether interim answers wait for room.
+    /// Returns whether interim answers wait for room.
     pub(super) fn owes(&self) -> bool {
         !self.owed.borrow().is_empty()
     }

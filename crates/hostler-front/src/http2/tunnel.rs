@@ -20,13 +20,13 @@ pub(super) struct ExtendedConnect {
     stream: OnUpgrade,
 }
 
-/// Whether it is one.
+/// Returns whether it is one.
 pub(super) fn asked<B>(request: &mut hyper::Request<B>) -> Option<ExtendedConnect> {
     let is_websocket = request.extensions().get::<Protocol>()?.as_str().eq_ignore_ascii_case("websocket");
     Some(ExtendedConnect { is_websocket, stream: hyper::upgrade::on(request) })
 }
 
-/// What holds for a GET holds for it.
+/// Treats it like a GET.
 pub(super) fn as_get(request: &mut Request) {
     request.target.method = Bytes::from_static(b"GET");
     request.client.line = [b"GET ", &request.client.target[..], b" HTTP/2.0"].concat().into();

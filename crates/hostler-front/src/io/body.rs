@@ -79,18 +79,19 @@ pub(crate) trait BodyStream {
         self.poll_chunk(cx)
     }
 
-    /// Whether pieces can be as short as one likes, and nothing is kept of what is left out of them.
+    /// Returns whether pieces can be as short as one likes, and nothing is kept of what is left out of them.
     fn divides(&self) -> bool {
         false
     }
 
-    /// Whether a client that has said that it will send no more is taken for gone: whoever makes the body may have nothing to
-    /// say for very long, and is to know.
+    /// Returns whether a client that has said that it will send no more is taken for gone: whoever makes the body may
+    /// have nothing to say for very long, and is to know.
     fn ends_with_client(&self) -> bool {
         false
     }
 
-    /// Whether it has given nothing only because it is the turn of others. If not, the answer's head is sent before more is waited for.
+    /// Returns whether it has given nothing only because it is the turn of others. If not, the answer's head is sent
+    /// before more is waited for.
     fn rests(&self) -> bool {
         false
     }
@@ -236,7 +237,7 @@ impl Incoming for Both {
     }
 }
 
-/// What the client sends after its head. Clones read the same body.
+/// The client's bytes after its head. Clones read the same body.
 #[derive(Clone, Default)]
 pub(crate) enum RequestBody {
     #[default]
@@ -254,7 +255,8 @@ thread_local! {
     static WAITING: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Whether this thread has waited for a request's body since this was last asked: the client sets the pace then.
+/// Returns whether this thread has waited for a request's body since this was last asked: the client sets the pace
+/// then.
 pub(crate) fn take_waiting() -> bool {
     WAITING.replace(false)
 }

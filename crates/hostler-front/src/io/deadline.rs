@@ -12,7 +12,7 @@ use std::future::poll_fn;
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
-/// How often the slots are looked at; timeouts are this much late at most.
+/// The interval at which the slots are checked; timeouts are at most this late.
 const TICK: Duration = Duration::from_millis(200);
 
 /// So old a connection without a request is silent before those that have had one.
@@ -109,7 +109,7 @@ impl Deadline {
         });
     }
 
-    /// Whether it is closed to make room.
+    /// Returns whether it is closed to make room.
     pub(crate) fn is_closed(&self) -> bool {
         SLOTS.with_borrow(|s| s.slots[self.0].closed)
     }
@@ -119,7 +119,7 @@ impl Deadline {
         poll_fn(|cx| if self.poll_expired(cx) { Poll::Ready(()) } else { Poll::Pending }).await;
     }
 
-    /// Whether it has expired; if not, the task is woken when it does.
+    /// Returns whether it has expired; if not, the task is woken when it does.
     pub(crate) fn poll_expired(&self, cx: &mut Context<'_>) -> bool {
         SLOTS.with_borrow_mut(|s| {
             let slot = &mut s.slots[self.0];

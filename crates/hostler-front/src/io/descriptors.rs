@@ -10,7 +10,7 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 /// Kept at most, of however many.
 const RESERVE: usize = 64;
 
-/// How many descriptors the front may have, and has.
+/// The limit and number of the front's descriptors.
 #[derive(Debug)]
 pub(crate) struct Descriptors {
     most: usize,
@@ -42,7 +42,7 @@ impl Descriptors {
         self.taken(newest) <= self.most - self.reserve() / 2
     }
 
-    /// Whether there are enough for a site more. `any` is an open one, to be copied.
+    /// Returns whether there are enough for a site more. `any` is an open one, to be copied.
     ///
     /// # Errors
     /// There are none at all.
@@ -50,7 +50,8 @@ impl Descriptors {
         Ok(self.taken(&any.try_clone_to_owned()?) <= self.most - self.reserve())
     }
 
-    /// How many are open; without the kernel's help at least so many, as it gives the lowest number that is free.
+    /// Returns the number of open ones; without the kernel's help a lower bound, as it gives out the lowest free
+    /// number.
     fn taken(&self, newest: &impl AsRawFd) -> usize {
         let number = || usize::try_from(newest.as_raw_fd()).map_or(0, |number| number + 1);
         self.open.as_ref().and_then(count).unwrap_or_else(number)

@@ -16,7 +16,7 @@ pub(crate) struct OpenFile {
     descriptor: OwnedFd,
     pub(crate) info: FileInfo,
     content: OnceCell<Bytes>,
-    /// What others have made of it; gone with it when the file changes.
+    /// Data derived from it; dropped with it when the file changes.
     pub(crate) extensions: Extensions,
 }
 

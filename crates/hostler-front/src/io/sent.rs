@@ -1,8 +1,8 @@
-//! What has become of an answer on its way to the client.
+//! The progress of a response on its way to the client.
 
 use crate::io::body::BodyError;
 
-/// What was sent.
+/// The sent part.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Delivery {
     /// Bytes of head and body on the wire (`%O`).

@@ -70,7 +70,7 @@ impl Io {
         }
     }
 
-    /// Whether the kernel has bytes that were not read yet.
+    /// Returns whether the kernel has bytes that were not read yet.
     pub(crate) fn has_unread(&self) -> bool {
         use rustix::net::{RecvFlags, recv};
         let tcp = match self {
@@ -80,7 +80,7 @@ impl Io {
         recv(tcp, &mut [0_u8; 1], RecvFlags::PEEK | RecvFlags::DONTWAIT).is_ok_and(|(n, _)| n > 0)
     }
 
-    /// Whether the connection has been reset since the last look.
+    /// Returns whether the connection has been reset since the last look.
     pub(crate) fn is_broken(&self) -> bool {
         let tcp = match self {
             Self::Plain(tcp) => tcp,

@@ -6,7 +6,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 
-/// What a filter gives: the next piece, never empty; `None` at the end.
+/// A filter's output: the next piece, never empty; `None` at the end.
 type Next = Poll<Option<Result<Bytes, BodyError>>>;
 
 /// An answer as a filter makes it.
@@ -22,7 +22,7 @@ impl<F: FnMut(&mut Context<'_>) -> Next> BodyStream for Through<F> {
 struct Input<F> {
     source: RequestBody,
     filter: F,
-    /// Whoever reads on behind a failure is told of it again: its end would look like the body's.
+    /// The failure is repeated to later readers: an end would look like the body's.
     failed: Option<BodyError>,
 }
 

@@ -17,14 +17,14 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 /// The other server's end of it.
 pub(crate) struct Tunnel {
     pub(crate) connection: Connection,
-    /// What the server has said of the new protocol already.
+    /// The server's first bytes in the new protocol.
     pub(crate) early: Bytes,
     pub(crate) upstream: Arc<Upstream>,
     /// It counts among what the server is at.
     _usage: Usage,
     /// Given back when it ends: its place among the connections that its site may have, say.
     pub(crate) held: Option<Box<dyn Any>>,
-    /// How long both may be silent; `None`: for ever.
+    /// The longest silence of both sides; `None`: unlimited.
     pub(crate) timeout: Option<Duration>,
     /// When the server has said all the client's words reach nobody: it is over.
     pub(crate) ends_with_server: bool,
@@ -77,9 +77,9 @@ impl Tunnel {
 
 /// One way of the two.
 struct Way {
-    /// What there is no room for yet.
+    /// Bytes that there is no room for yet.
     rest: Bytes,
-    /// Whoever speaks has said all.
+    /// The sending side has finished.
     is_over: bool,
     /// The other side has been told so.
     is_told: bool,

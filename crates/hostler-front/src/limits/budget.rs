@@ -151,7 +151,7 @@ impl Budget {
         self.failed.set(self.failed.get().or(Some(Failure::Silent(self.watched.place()))));
     }
 
-    /// Whether it is to be ended wherever it waits.
+    /// Returns whether it is to be ended wherever it waits.
     pub(crate) fn is_ended(&self) -> bool {
         matches!(self.failed.get(), Some(Failure::Silent(_)))
     }
@@ -178,7 +178,7 @@ impl Budget {
     }
 }
 
-/// Who works on this thread just now.
+/// The work in progress on this thread.
 #[derive(Default)]
 struct Now {
     budget: RefCell<Option<Rc<Budget>>>,
@@ -241,7 +241,7 @@ fn watch() -> Verdict {
     })
 }
 
-/// Whether the slice is over.
+/// Returns whether the slice is over.
 pub(crate) fn is_overdue() -> bool {
     NOW.with(|now| now.overdue.get())
 }
@@ -421,7 +421,7 @@ fn enter(now: &Now, budget: &Rc<Budget>) -> Outer {
     }
 }
 
-/// Whether the request wants to go on at its next turn.
+/// Returns whether the request wants to go on at its next turn.
 fn leave(now: &Now, outer: Outer, turns: Option<&Turns>) -> bool {
     settle(now, turns);
     now.budget.replace(outer.budget);

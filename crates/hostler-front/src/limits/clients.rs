@@ -1,5 +1,5 @@
-//! What each client's address and each site may have of what the front shares among all: how many connections an
-//! address has, how many requests come from it and for a site in a second, how many of a site are being answered.
+//! The limits for each client address and each site on resources that all share: the connections of an address, the
+//! requests per second from it and for a site, the requests of a site in progress.
 //!
 //! Of IPv6 a whole network of 64 bits counts as one address: whoever has one address there mostly has all of them.
 
@@ -18,7 +18,7 @@ const SHARDS: usize = 16;
 /// Addresses of each that are remembered for their rate of requests; the connections that are open bound the others.
 const REMEMBERED: usize = 8192;
 
-/// What is known of the addresses that have connections, or had requests a moment ago.
+/// The addresses that have connections, or had requests a moment ago.
 #[derive(Debug)]
 pub(crate) struct Clients {
     /// `HostlerConnectionsPerAddress`
@@ -64,7 +64,7 @@ impl Clients {
         }
     }
 
-    /// Whether one more request of the address is within its rate; it counts then. Else how long to wait.
+    /// Returns whether one more request of the address is within its rate; it counts then. Else how long to wait.
     pub(crate) fn may_ask(&self, address: IpAddr) -> Result<(), Duration> {
         let Some(rate) = self.rate else { return Ok(()) };
         let (client, now) = (Client::from(address), self.now());
@@ -98,7 +98,7 @@ fn taken(due: u64, now: u64, rate: Rate) -> Result<u64, Duration> {
     if next <= now + ahead { Ok(next) } else { Err(Duration::from_nanos(next - now - ahead)) }
 }
 
-/// What the sites are at.
+/// The current load of the sites.
 #[derive(Debug)]
 pub(crate) struct Traffic {
     all: Box<[Site]>,
@@ -134,7 +134,7 @@ impl Traffic {
         })
     }
 
-    /// Whether one more request is within the rate of its site; it counts then. Else how long to wait.
+    /// Returns whether one more request is within the rate of its site; it counts then. Else how long to wait.
     pub(crate) fn may_ask(&self, site: SiteId, server: &Server) -> Result<(), Duration> {
         if !self.have_rates {
             return Ok(());

@@ -1,7 +1,6 @@
-//! What is kept whole for requests of a site, although it can be large: a program's output that is looked through for
-//! includes, the page of a listing with the texts around it, an answer whose head has to be found in it. It counts for its
-//! site, and for all sites together, as long as it is in memory: until the slowest client has it. What is too much is
-//! refused with 503.
+//! Data buffered whole for a site's requests although it can be large: program output scanned for includes, a listing's
+//! page with the texts around it, a response whose head has to be found in it. It counts for its site, and for all
+//! sites together, while it is in memory: until the slowest client has read it. Beyond the limit the response is 503.
 //!
 //! **Diagnostics**: the refusal is told like any other body that breaks off.
 
@@ -21,10 +20,10 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 const SITE: usize = 64 << 20;
 /// Most bytes of all sites.
 const ALL: usize = 256 << 20;
-/// What is not longer is not counted: connections have buffers of that size anyway.
+/// Shorter data is not counted: connections have buffers of that size anyway.
 const SMALL: usize = 64 << 10;
 
-/// What is in memory now.
+/// The bytes currently in memory.
 #[derive(Debug)]
 pub(crate) struct BufferedBytes {
     sites: Box<[AtomicUsize]>,
@@ -72,7 +71,7 @@ impl Share {
         Self::new(self.kept.clone(), self.site)
     }
 
-    /// What is gathered becomes so long.
+    /// Grows the buffered data to this length.
     pub(crate) fn reach(&mut self, length: usize) -> Result<(), BodyError> {
         if length <= SMALL { Ok(()) } else { self.grow(length.saturating_sub(self.bytes)) }
     }

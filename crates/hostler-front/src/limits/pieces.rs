@@ -6,15 +6,15 @@ use crate::request::Request;
 use bytes::Bytes;
 use std::task::{Context, Poll, ready};
 
-/// What a filter makes of one piece.
+/// A filter's output for one piece.
 pub(crate) type FilterResult = Result<Vec<u8>, BodyError>;
 
-/// What a filter makes of pieces. `W` gets the next piece, and whether nothing comes behind it.
+/// A filter applied to pieces. `W` gets the next piece, and whether it is the last.
 pub(crate) struct Pieces<W> {
     work: W,
     /// Most bytes of a piece.
     most: usize,
-    /// What has come and was not worked on yet.
+    /// Input that was not processed yet.
     rest: Bytes,
     sideline: Sideline,
     /// Nothing more comes from the source.

@@ -22,7 +22,7 @@ use hostler_expr::{Captures, Expr};
 use record::Record;
 use std::rc::Rc;
 
-/// What became of an answer.
+/// The outcome of a response.
 pub(crate) struct Outcome {
     pub(crate) sent: Delivery,
     /// Bytes of the request, head and body (`%I`).
@@ -55,7 +55,7 @@ pub(crate) fn write(thread: &Rc<Thread>, request: &Request, status: u16, outcome
     id::finished(request);
 }
 
-/// Whether the virtual host has an access log.
+/// Returns whether the virtual host has an access log.
 pub(crate) fn is_wanted(thread: &Thread, server: &Server) -> bool {
     !thread.shared.logs.access_logs(server).is_empty()
 }
@@ -69,7 +69,7 @@ fn is_met(access_log: &AccessLog, request: &Request) -> bool {
     }
 }
 
-/// What would take a look at a file, or another request, can't be had any more: the answer is on its way.
+/// Evaluates a condition. File tests and sub-requests are unavailable: the response is already on its way.
 fn holds(expr: &Expr, request: &Request) -> bool {
     let host = RequestHost::new(request);
     match expr.test(&host, &mut Captures::new()) {

@@ -1,4 +1,4 @@
-//! Where lines of a log go: a file opened for appending, or the pipe of a program (`|program`).
+//! The destination of a log: a file opened for appending, or the pipe of a program (`|program`).
 
 use rustix::fs::FileType;
 use rustix::io::Errno;
@@ -110,7 +110,7 @@ impl Destination {
     }
 }
 
-/// How much of `lines` one write takes: as many whole lines as fit, or the first line if it is longer.
+/// Returns how much of `lines` one write takes: as many whole lines as fit, or the first line if it is longer.
 fn whole_lines(lines: &[u8], longest: usize) -> usize {
     if lines.len() <= longest {
         return lines.len();

@@ -1,5 +1,5 @@
-//! How messages look in the error log: whatever a client or a program put into them, a line stays one line and
-//! a terminal shows it as it is.
+//! Escaping of messages in the error log: whatever a client or a program puts into them, a line stays one line and is
+//! safe for a terminal.
 
 /// Appends `text`; control characters, bytes that are not ASCII and the backslash are escaped as Apache does it
 /// (`\n`, `\xhh`, `\\`). Quotes stay.

@@ -17,7 +17,7 @@ pub(crate) struct AccessLog {
     pub(crate) condition: Option<Condition>,
 }
 
-/// What a virtual host writes to.
+/// The logs of a virtual host.
 #[derive(Debug)]
 struct OfServer {
     error_log: usize,
@@ -61,7 +61,7 @@ impl Logs {
         Self { destinations, targets, default_format: ErrorFormat::default(), servers, buffered }
     }
 
-    /// How many there are.
+    /// Returns their number.
     pub(crate) fn len(&self) -> usize {
         self.destinations.len()
     }
@@ -71,7 +71,7 @@ impl Logs {
         self.destinations.get(index)
     }
 
-    /// What the plan calls it.
+    /// Returns its name in the plan.
     pub(crate) fn target(&self, index: usize) -> &str {
         self.targets.get(index).map_or("stderr", |target| target)
     }

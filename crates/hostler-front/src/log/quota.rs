@@ -1,5 +1,5 @@
-//! How much a site's programs may say in the logs: a tenant must not fill the operator's disk, nor take the front's
-//! time, by writing lines. What is over is left out, and a line says how much.
+//! The quota of a site's programs in the logs: a tenant must not fill the operator's disk, nor use up the front's time,
+//! by writing lines. Lines beyond it are dropped, and one line states how many.
 //!
 //! What the front itself has to say, of a request or its failure, is not counted.
 
@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, Ordering::Relaxed};
 const AT_ONCE: i64 = 8 << 20;
 /// Bytes that it may write in a second from then on.
 const IN_A_SECOND: i64 = 256 << 10;
-/// What a line costs beside its own text: time and address stand before it.
+/// The cost of a line besides its text: the time and address before it.
 const HEAD: i64 = 128;
 /// Longest line of a program, in bytes, as in Apache (`MAX_STRING_LEN`); the rest of a longer one is cut off.
 pub(super) const LONGEST: usize = 8 << 10;
@@ -45,7 +45,7 @@ impl Quota {
 }
 
 impl Account {
-    /// Whether a line of this length may be written in this second.
+    /// Returns whether a line of this length may be written in this second.
     fn allows(&self, length: usize, second: u32) -> bool {
         let since = self.filled.fetch_max(second, Relaxed);
         if since < second {
@@ -59,7 +59,8 @@ impl Account {
     }
 }
 
-/// Whether a line of this length, of a program of the virtual host's site, may be written; if not, it is counted.
+/// Returns whether a line of this length, of a program of the virtual host's site, may be written; if not, it is
+/// counted.
 pub(super) fn allows(thread: &Thread, server: &Server, length: usize) -> bool {
     let shared = &thread.shared;
     let Some(account) = shared.program_lines.0.get(shared.sites.of(server) as usize) else { return false };

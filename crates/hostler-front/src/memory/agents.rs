@@ -81,7 +81,7 @@ impl Agents {
     }
 }
 
-/// Whether the class of a client tells all that SetEnvIf and its kin outside of sections do for a virtual host.
+/// Returns whether the class of a client tells all that SetEnvIf and its kin outside of sections do for a virtual host.
 pub(crate) fn are_alone(server: &Server) -> bool {
     server.conf.setenvif.rules.iter().all(|rule| rule.is_about_agent())
 }

@@ -22,7 +22,7 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 /// Sets of codings whose answers are remembered for one URL; others' are made each time.
 const MOST: usize = 64;
 
-/// Which codings a client takes.
+/// The set of codings that a client accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Class(u8);
 
@@ -72,7 +72,7 @@ impl Answers {
 pub(crate) struct Fast {
     pub(crate) out: Vec<u8>,
     pub(crate) body: Bytes,
-    /// What becomes of the connection.
+    /// The connection's state after it.
     pub(crate) after: After,
     /// For the access log, once it is sent.
     log: LogFacts,
@@ -80,7 +80,7 @@ pub(crate) struct Fast {
     _busy: Busy,
 }
 
-/// What is needed for the log line.
+/// The facts for the log line.
 struct LogFacts {
     url: Rc<KnownUrl>,
     answer: Rc<PreparedAnswer>,
@@ -166,8 +166,8 @@ pub(crate) fn remember(head: &Head, buffer: &[u8], reply: &Reply) {
     urls::remember(request, How::Stored(Answers(SmallVec::from_buf([(class, Rc::new(answer))]))), size);
 }
 
-/// Whether every request for this URL would be answered alike: nothing on its way looked at the request, but for
-/// compression at the codings that the client takes, and what entries of the memory are told apart by.
+/// Returns whether every request for this URL would be answered alike: nothing on its way looked at the request, but
+/// for compression at the codings that the client takes, and what entries of the memory are told apart by.
 fn is_same_for_all(request: &Request) -> bool {
     let FileEntry::File(info, Ok(_)) = &request.resource.found else { return false };
     // A young file's entity tag is weak for a moment.
@@ -179,7 +179,8 @@ fn is_same_for_all(request: &Request) -> bool {
         && urls::is_kept_for_all(request, Looks::AUTHORIZATION)
 }
 
-/// Whether caches are told of nothing but codings, which answers are kept by, and of what entries are told apart by.
+/// Returns whether caches are told of nothing but codings, which answers are kept by, and of what entries are told
+/// apart by.
 fn varies_as_entries_do(request: &Request) -> bool {
     let by_agent = request.all_looks().have(Looks::AGENT);
     let is_known = |name: &[u8]| {

@@ -1,5 +1,6 @@
-//! What the phases before the handler come to, where that is the same for every request for a URL and the handler sees each
-//! of them itself: other servers, programs at sockets. Such a request passes the phases over, and nothing else.
+//! The reusable result of the phases before the handler, where it is the same for every request for a URL and the
+//! handler sees each of them itself: other servers, programs at sockets. Such a request skips the phases, and nothing
+//! else.
 
 use crate::io::body::RequestBody;
 use crate::memory::urls::{self, How};
@@ -20,7 +21,7 @@ pub(crate) fn remember(request: &Request, module: &str) {
     }
 }
 
-/// Whether the request has nothing of its own that a resumed one would not have.
+/// Returns whether the request has nothing of its own that a resumed one would not have.
 pub(crate) fn is_plain(request: &Request) -> bool {
     let (reply, dir) = (&request.reply, &request.resource.dir);
     request.target.body.is_empty()

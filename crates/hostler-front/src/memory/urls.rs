@@ -35,7 +35,7 @@ const MOST_BYTES: usize = 64 << 20;
 /// This part of it is given up at once.
 const PART: usize = 8;
 
-/// How requests for a URL are answered.
+/// The way to answer requests for a URL.
 pub(crate) enum How {
     /// From memory.
     Stored(Answers),
@@ -47,7 +47,7 @@ pub(crate) enum How {
     Apart(Apart),
 }
 
-/// What requests for a path are told apart by.
+/// The properties that distinguish requests for one path.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Apart {
     /// The request's line.
@@ -57,7 +57,7 @@ pub(crate) struct Apart {
 }
 
 impl Apart {
-    /// What those of this request's path have to be told apart by.
+    /// Returns the properties that distinguish requests for this path.
     fn of(request: &Request, how: &How) -> Self {
         let looks = request.all_looks();
         let has_query = split(&request.client.target).1.is_some();
@@ -78,7 +78,7 @@ impl Apart {
     }
 }
 
-/// What the memory goes by of a request.
+/// Returns the memory's key of a request.
 #[derive(Clone, Copy)]
 struct Key<'a> {
     peer: &'a Peer,
@@ -96,7 +96,7 @@ pub(crate) struct KnownUrl {
     epoch: u64,
     pub(crate) server: Arc<Server>,
     pub(crate) how: How,
-    /// What the entry is told apart by from others of its path.
+    /// The properties that distinguish the entry from others of its path.
     apart: Apart,
     /// Keeps the address in the key taken.
     _hosts: Arc<AddressHosts>,
@@ -104,7 +104,7 @@ pub(crate) struct KnownUrl {
 }
 
 impl KnownUrl {
-    /// Whether all requests that it is for have the same query.
+    /// Returns whether all requests that it is for have the same query.
     pub(crate) fn has_query(&self) -> bool {
         self.apart.line
     }
@@ -122,7 +122,7 @@ pub(crate) struct UrlCache {
     key: Vec<u8>,
 }
 
-/// What a request's fields say that matters to what is remembered.
+/// The values of a request's fields that matter to the memory.
 pub(crate) struct FieldFacts<'a> {
     pub(crate) host: &'a [u8],
     pub(crate) wish: KeepAlive,
@@ -197,7 +197,7 @@ impl Key<'_> {
     }
 }
 
-/// What is remembered of a request's URL, if it still holds.
+/// Returns the entry of a request's URL, if it still holds.
 pub(crate) fn find<'a>(
     thread: &Thread,
     peer: &Peer,
@@ -253,20 +253,20 @@ pub(crate) fn remember(request: &Request, how: How, size: usize) {
     urls.insert(&key, entry(how, apart, size + told_apart));
 }
 
-/// What a request takes that is kept, in bytes, about: with its tables, those that it goes on for, and the path, which stands in
-/// its line and target, and in what it maps to.
+/// Returns the approximate size of a stored request, in bytes: with its tables, the requests it continues, and the
+/// path, which occurs in its line and target, and in the path it maps to.
 pub(crate) fn size(request: &Request) -> usize {
     const ONE: usize = 4096;
     request.chain().count() * (ONE + 8 * request.client.target.len())
 }
 
-/// Whether how requests for this one's URL are answered is known.
+/// Returns whether how requests for this one's URL are answered is known.
 pub(crate) fn is_known(request: &Request) -> bool {
     let urls = request.thread.of::<RefCell<UrlCache>>();
     key(request).is_some_and(|key| urls.borrow_mut().find(&key).is_some())
 }
 
-/// What the memory goes by of a request.
+/// Returns the memory's key of a request.
 fn key(request: &Request) -> Option<Key<'_>> {
     let agent = request.header("User-Agent").unwrap_or_default();
     Some(Key {
@@ -303,7 +303,7 @@ impl UrlCache {
         }
     }
 
-    /// What requests for a request's path are told apart by, as far as is known.
+    /// Returns the properties that distinguish requests for a request's path, as far as known.
     fn apart(&mut self, key: &Key<'_>) -> Apart {
         match self.entry(key, Apart::default()).as_deref() {
             Some(KnownUrl { how: How::Apart(apart), .. }) => *apart,
@@ -374,8 +374,8 @@ impl KnownUrl {
     }
 }
 
-/// Whether every `GET` for the request's URL comes to the same before its handler and after it, though clients differ in
-/// `these`; `but`: the module whose program answers, and sees each request itself.
+/// Returns whether every `GET` for the request's URL comes to the same before its handler and after it, though clients
+/// differ in `these`; `but`: the module whose program answers, and sees each request itself.
 pub(crate) fn is_same_for_all(request: &Request, these: Looks, but: &str) -> bool {
     is_alike(request, these)
         && !plan().another_has_say(but, request)

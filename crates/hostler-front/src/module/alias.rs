@@ -62,7 +62,7 @@ async fn run(request: &mut Request) -> Outcome {
     Ok(Flow::Ok)
 }
 
-/// Whether anything of this module can apply to the URL.
+/// Returns whether anything of this module can apply to the URL.
 fn has_any(request: &Request) -> bool {
     let server = &request.server.conf.alias;
     !server.aliases.is_empty() || !server.redirects.is_empty() || request.resource.dir.alias.is_set()
@@ -103,7 +103,7 @@ async fn redirect(request: &mut Request, late: bool) -> Continue {
 /// Redirects of a directory that are tried before others get their turn.
 const SOME: usize = 32;
 
-/// What the redirects of the directory come to.
+/// Evaluates the directory's redirects.
 async fn late_answer(request: &Request, dir: &DirConfig) -> Result<Option<by_alias::Answer>, Halt> {
     let mut chunks = dir.alias.late_redirects().chunks(SOME);
     let mut next = Some(chunks.next().unwrap_or_default());

@@ -54,7 +54,7 @@ async fn handle(request: &mut Request) -> Result<Body, Halt> {
     talk::respond(request, pool, head, application.timeout).await
 }
 
-/// What an application has written, as lines of the log that say for which request.
+/// Logs an application's output with the request it is about.
 fn tell(about: &Request, text: &[u8]) {
     if !text.is_empty() {
         log::of_program(about, Severity::Error, LOG, text);

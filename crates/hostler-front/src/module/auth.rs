@@ -1,5 +1,5 @@
-//! Who may see it: Order, Allow, Deny (mod_access_compat), Require (mod_authz_core), basic authentication
-//! (mod_auth_basic). When each of them is asked, and what `Satisfy` makes of it, is `hook/access.rs`'s part.
+//! Access rules: Order, Allow, Deny (mod_access_compat), Require (mod_authz_core), basic authentication
+//! (mod_auth_basic). `hook/access.rs` decides when each is asked, and applies `Satisfy`.
 //!
 //! Everything here fails closed: what can't be evaluated is an error, never a pass.
 
@@ -55,7 +55,7 @@ pub(crate) static AUTHZ_CORE: Module = Module {
     ..Module::new("authz_core", |request| !is_open(request))
 };
 
-/// Whether the answer is "yes" for every request, whatever it looks like.
+/// Returns whether the answer is "yes" for every request, whatever it looks like.
 pub(crate) fn is_open(request: &Request) -> bool {
     let dir = &request.resource.dir;
     !dir.ssl.require_ssl.unwrap_or(false)
@@ -102,7 +102,7 @@ async fn with_login(request: &mut Request) -> Outcome {
     }
 }
 
-/// What the rules of Require come to now; functions may have added some since they were last asked.
+/// Evaluates the rules of Require now; functions may have added some since the last time.
 async fn decided(request: &mut Request, logged_in: bool) -> Result<Decision, Halt> {
     let dir = request.resource.dir.clone();
     let verdict = ask(request, &mut RuleFacts::default(), |facts| dir.authz.verdict(facts)).await?;

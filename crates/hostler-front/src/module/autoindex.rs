@@ -108,7 +108,7 @@ const SHORT: usize = 64 << 10;
 /// Files times bytes of `.htaccess`: descriptions and icons are looked for by pattern, for each file.
 const MOST_WORK: usize = 1 << 28;
 
-/// What a listing is made of.
+/// The parts of a listing.
 struct Parts {
     uri: Vec<u8>,
     directory: Vec<u8>,

@@ -65,7 +65,7 @@ impl Blocks {
         Self { size, block: Vec::new(), share, failed: None, over: false }
     }
 
-    /// Whether nothing follows, not even an error.
+    /// Returns whether nothing follows, not even an error.
     fn is_complete(&self) -> bool {
         self.over && self.failed.is_none()
     }

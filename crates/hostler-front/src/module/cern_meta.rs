@@ -74,7 +74,7 @@ fn malformed(request: &Request) -> Halt {
     Halt::Status(500)
 }
 
-/// What a file of fields says.
+/// The contents of a file of fields.
 #[derive(Debug, Default)]
 struct Fields {
     kind: Option<Vec<u8>>,
@@ -114,7 +114,7 @@ fn fields(text: &[u8]) -> Option<Fields> {
     Some(fields)
 }
 
-/// What frames an answer is the server's to say.
+/// Returns whether the field frames the response, which only the server may do.
 fn is_about_the_connection(name: &[u8]) -> bool {
     ["Connection", "Transfer-Encoding", "Content-Length", "Keep-Alive", "Upgrade", "Trailer"]
         .iter()

@@ -45,9 +45,9 @@ pub(crate) static MODULE: Module = Module {
     ..Module::new("cgi", |_| false)
 };
 
-/// How much of an answer is waited for, so that its length is known before it is sent, in bytes.
+/// The most bytes of a response that are gathered so that its length is known before it is sent.
 const WHOLE: usize = 64 << 10;
-/// How long that wait may delay an answer that comes slowly. Most programs end right after their output.
+/// The longest delay that this causes for a response that arrives slowly. Most programs end right after their output.
 const PATIENCE: Duration = Duration::from_millis(5);
 
 /// Limits of a program's header; the line is Apache's.
@@ -123,7 +123,7 @@ pub(super) async fn check(request: &Request) -> Result<(), Halt> {
 /// The status that a request gets, and why.
 pub(super) type Refusal = (u16, &'static str);
 
-/// Whether programs run in this directory, or below a ScriptAlias, whatever handler their names have since.
+/// Returns whether programs run in this directory, or below a ScriptAlias, whatever handler their names have since.
 pub(super) fn may_run(request: &Request) -> Result<(), Refusal> {
     let forced = request.notes.find("alias-forced-type");
     let is_aliased = forced.is_some_and(|forced| forced.eq_ignore_ascii_case(b"cgi-script"));
@@ -133,7 +133,7 @@ pub(super) fn may_run(request: &Request) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Whether what was asked for is something that could be a program, and may be asked for so.
+/// Returns whether what was asked for is something that could be a program, and may be asked for so.
 pub(super) fn is_script(request: &Request) -> Result<(), Refusal> {
     match &request.resource.found {
         FileEntry::Nothing => return Err((404, "script not found or unable to stat")),

@@ -60,7 +60,7 @@ fn translation(request: &Request) -> Option<(&Charset, &Charset)> {
     request.resource.dir.charset_lite.translation().filter(|_| !is_passed_on())
 }
 
-/// Whether the filters are there although nobody names them.
+/// Returns whether the filters are there although nobody names them.
 fn adds(request: &Request) -> bool {
     request.resource.dir.charset_lite.adds != Some(false) && translation(request).is_some()
 }
@@ -103,8 +103,8 @@ fn note(request: &mut Request) -> Outcome {
     Ok(Flow::Declined)
 }
 
-/// Whether the content is translated: texts and messages, unless CharsetOptions says all. A part is, where the answer that
-/// it goes into does not go on from another character set.
+/// Returns whether the content is translated: texts and messages, unless CharsetOptions says all. A part is, where the
+/// answer that it goes into does not go on from another character set.
 fn is_meant(request: &Request, default: &Charset) -> bool {
     let kind = request.resource.content_type.as_deref();
     let is = |start: &[u8]| {

@@ -1,5 +1,5 @@
-//! What Apache calls its core: the walk to a file, types, files as they are, methods, ranges; and two small modules that
-//! stand on nothing else.
+//! Apache's core: the walk to a file, types, files as they are, methods, ranges; and two small modules that depend on
+//! nothing else.
 
 pub(crate) mod digest;
 pub(crate) mod entry;

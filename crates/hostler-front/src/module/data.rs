@@ -48,7 +48,7 @@ fn encoded(request: &Request, mut source: Box<dyn BodyStream>, start: Vec<u8>) -
 }
 
 struct Encoder {
-    /// What stands before the first bytes.
+    /// The text before the first bytes.
     start: Vec<u8>,
     /// Bytes that are not three yet.
     rest: Vec<u8>,
@@ -65,7 +65,7 @@ impl Encoder {
     }
 }
 
-/// What stands before the bytes: the type and its first parameter.
+/// Returns the text before the bytes: the type and its first parameter.
 fn start(kind: &[u8]) -> Vec<u8> {
     let mut words = kind.split(|&b| b == b' ');
     let (kind, parameter) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());

@@ -103,7 +103,7 @@ const fn output(name: &'static str) -> Output {
     }
 }
 
-/// Whether a body may turn out to be empty. Such a one is left alone: it would become longer.
+/// Returns whether a body may turn out to be empty. Such a one is left alone: it would become longer.
 fn is_empty_at_last(request: &Request, body: &Body) -> bool {
     matches!(body, Body::Stream(_))
         && request.target.headers_in.contains("Accept-Encoding")
@@ -206,7 +206,7 @@ fn is_revalidated(request: &Request) -> bool {
         && suffixed.is_some_and(|tag| crate::hook::conditional::lists(&asked, &tag, true))
 }
 
-/// Whether a coding has been applied already.
+/// Returns whether a coding has been applied already.
 fn is_encoded(request: &Request) -> bool {
     const NONE: [&[u8]; 4] = [b"identity", b"7bit", b"8bit", b"binary"];
     let there = [&request.reply.headers_out, &request.reply.err_headers_out]
@@ -218,7 +218,7 @@ fn is_encoded(request: &Request) -> bool {
         .any(|token| !token.is_empty() && !NONE.contains(&token))
 }
 
-/// What the coding changes in the header.
+/// Changes the header for the coding.
 fn fields(request: &mut Request, coding: Coding) {
     request.reply.headers_out.set("Content-Encoding", Bytes::from_static(coding.token().as_bytes()));
     request.reply.err_headers_out.unset("Content-Encoding");
@@ -300,7 +300,7 @@ fn note(request: &mut Request) {
     }
 }
 
-/// What compression of a request's answer comes to.
+/// Counts the compression of a request's response.
 #[derive(Clone)]
 struct CompressStream(Rc<Totals>);
 

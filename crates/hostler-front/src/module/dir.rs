@@ -42,7 +42,7 @@ async fn directory(request: &mut Request) -> Continue {
     if is_left(request) { Ok(()) } else { index(request).await }
 }
 
-/// Whether a directory is left to a handler of its own.
+/// Returns whether a directory is left to a handler of its own.
 fn is_left(request: &Request) -> bool {
     let handler = request.resource.handler.as_deref().filter(|&handler| handler != DIRECTORY);
     let dir = &request.resource.dir;
@@ -50,7 +50,7 @@ fn is_left(request: &Request) -> bool {
     handler.is_some_and(|handler| dir.dir.leaves_handled().unwrap_or_else(|| is_whole(handler)))
 }
 
-/// Whether the client is sent to the name of a directory with a slash.
+/// Returns whether the client is sent to the name of a directory with a slash.
 pub(crate) fn lacks_slash(request: &Request) -> bool {
     request.resource.found.is_directory()
         && request.target.uri.last() != Some(&b'/')
@@ -76,8 +76,8 @@ fn slash(request: &mut Request) -> Continue {
     Err(Halt::Status(301))
 }
 
-/// Whether a URL that was looked up leads to something that can stand in the directory's place: a file, or another server's answer,
-/// of which nothing is known here.
+/// Returns whether a URL that was looked up leads to something that can stand in the directory's place: a file, or
+/// another server's answer, of which nothing is known here.
 fn is_index(sub: &Request) -> bool {
     matches!(sub.resource.found, FileEntry::File(..))
         || sub.resource.handler.as_deref() == Some(b"proxy-server")

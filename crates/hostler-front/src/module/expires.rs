@@ -7,7 +7,7 @@ use crate::values::text;
 use bytes::Bytes;
 use std::time::UNIX_EPOCH;
 
-/// What it says of an answer depends on when that is asked for.
+/// Not reusable: the fields depend on the time of the request.
 pub(crate) static MODULE: Module = Module {
     filters: &[Filter {
         stage: Stage::Resource,

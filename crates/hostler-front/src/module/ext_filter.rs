@@ -37,7 +37,7 @@ fn rank(request: &Request, name: &[u8], way: Way) -> Option<Rank> {
     find(request, name).filter(|filter| filter.way == way).map(|filter| filter.rank)
 }
 
-/// Whether variables and media type let it work.
+/// Returns whether variables and media type let it work.
 fn works(request: &Request, filter: &External, kind: Option<&Bytes>) -> bool {
     let is_set = |name: &Option<Box<str>>| name.as_deref().map(|name| request.env.contains(name));
     let is_taken = filter.takes.as_deref().is_none_or(|takes| {

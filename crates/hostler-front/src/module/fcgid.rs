@@ -93,14 +93,14 @@ async fn handle(request: &mut Request) -> Result<Body, Halt> {
     Ok(body)
 }
 
-/// What a program is told of the request.
+/// Returns the request's environment for a program.
 async fn told(request: &mut Request) -> Environment {
     let mut environment = cgi::environment(request).await;
     add_own(request, &mut environment);
     environment
 }
 
-/// What mod_fcgid tells beyond CGI's variables.
+/// Adds mod_fcgid's variables beyond CGI's.
 fn add_own(request: &Request, environment: &mut Environment) {
     pass_fields(request, environment);
     if request.target.body.is_empty() {
@@ -162,7 +162,7 @@ fn status(error: &Error) -> u16 {
 /// Programs remembered per thread; beyond this all are forgotten (hostile .htaccess files could fill it).
 const MAX: usize = 4096;
 
-/// What a script's programs are.
+/// The facts about a script's programs.
 struct ProgramFacts {
     target: Arc<Target>,
     timeout: Duration,
@@ -274,7 +274,7 @@ fn settings(request: &Request, options: &Options) -> Settings {
     }
 }
 
-/// What a program is started with: what is configured, and where programs are.
+/// Returns the environment that a program is started with: the configured variables, and the search path.
 fn environment(options: &Options) -> Vec<Box<[u8]>> {
     let entry = |name: &str, value: &[u8]| [name.as_bytes(), b"=", value].concat().into_boxed_slice();
     let mut entries: Vec<_> = options.env.iter().map(|(name, value)| entry(name, value.as_bytes())).collect();

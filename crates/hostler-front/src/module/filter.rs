@@ -11,7 +11,8 @@ pub(crate) static MODULE: Module = Module::new("filter", has_say);
 /// say so themselves.
 const PLAIN: [&[u8]; 4] = [b"DEFLATE", b"BROTLI_COMPRESS", b"INCLUDES", b"RATE_LIMIT"];
 
-/// Whether any filter may have something to say that is not the same for everybody, or a condition has to be asked.
+/// Returns whether any filter may have something to say that is not the same for everybody, or a condition has to be
+/// asked.
 fn has_say(request: &Request) -> bool {
     if !filter::are_any(request) {
         return false;

@@ -85,7 +85,7 @@ async fn step(request: &Request, line: &[u8], base: &[u8]) -> Result<(), Halt> {
     budget::turn(request).await
 }
 
-/// What the map says of the point that was chosen.
+/// Answers with the map's entry for the chosen point.
 async fn answer(request: &mut Request, text: &[u8]) -> Result<Body, Failure> {
     let dir = request.resource.dir.clone();
     let places = Places::of(request);

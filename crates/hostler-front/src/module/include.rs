@@ -97,17 +97,17 @@ pub(crate) const LONGEST: usize = page::LONGEST as usize;
 const OWNER_EXECUTES: u32 = 0o100;
 const GROUP_EXECUTES: u32 = 0o010;
 
-/// Whether the request's file is a page to expand, provided that `Options Includes` allows it.
+/// Returns whether the request's file is a page to expand, provided that `Options Includes` allows it.
 fn wanted(request: &Request) -> bool {
     (filter::are_any(request) && filter::is_first(request, FILTER)) || by_execute_bit(request)
 }
 
-/// Whether the filter is in the chain, so that a file's own tag is not to be sent (`SSIETag`).
+/// Returns whether the filter is in the chain, so that a file's own tag is not to be sent (`SSIETag`).
 fn may_expand(request: &Request) -> bool {
     request.resource.dir.include.etag != Some(true) && filter::is_in_chain(request, FILTER)
 }
 
-/// Whether the filter may have a say that it has not had yet.
+/// Returns whether the filter may have a say that it has not had yet.
 fn is_filtered(request: &Request) -> bool {
     !request.reply.marks.have(Marks::EXPANDED) && filter::may_see(request, FILTER)
 }
@@ -154,7 +154,7 @@ fn tell(request: &Request, refused: &page::Refused) -> u16 {
     refused.status
 }
 
-/// Whether a program's output would be expanded.
+/// Returns whether a program's output would be expanded.
 pub(crate) fn expands(request: &Request) -> bool {
     is_filtered(request) && is_allowed(request) && !request.is_sub()
 }

@@ -196,7 +196,7 @@ fn line(out: &mut String, config: &Config, title: &str, setting: &Setting) {
     );
 }
 
-/// Whether a directive's arguments are, or may hold, something secret.
+/// Returns whether a directive's arguments are, or may hold, something secret.
 fn is_secret(directive: &str) -> bool {
     const WORDS: [&str; 4] = ["pass", "secret", "key", "dialog"];
     // Environment and parameters of programs, and of servers behind, hold passwords often.

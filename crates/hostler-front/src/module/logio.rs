@@ -1,4 +1,4 @@
-//! How long it took until an answer began (mod_logio, `LogIOTrackTTFB`). Bytes that came and went are counted anyway.
+//! The time until a response began (mod_logio, `LogIOTrackTTFB`). Received and sent bytes are counted anyway.
 
 use crate::hook::registry::{Change, Filter, Module, Stage};
 use crate::log;

@@ -85,7 +85,7 @@ pub(crate) static MODULE: Module = Module {
     ..Module::new("negotiation", |request| request.resource.content_encoding.is_some())
 };
 
-/// What is negotiated about.
+/// The subject of a negotiation.
 struct Matter {
     variants: Vec<Variant>,
     prefers_programs: bool,
@@ -176,7 +176,7 @@ async fn negotiate(request: &mut Request, matter: Matter) -> Result<Choice, Halt
     Ok(Choice { variant, transparent })
 }
 
-/// What a variant that was chosen openly says of itself; one that is negotiated in its turn is a mistake (RFC 2295 §8.1).
+/// Adds the fields of an openly chosen variant; one that is negotiated in its turn is an error (RFC 2295 §8.1).
 async fn announce(request: &mut Request, variant: &Variant) -> Result<(), Halt> {
     if variant.found.is_none() {
         let sub = neighbour(request, variant).await?;

@@ -111,7 +111,7 @@ const fn warm(technique: &'static Technique) -> Handler {
 /// Refuses what functions guard that a virtual host has switched off.
 pub(crate) static GUARD: Module = Module { hooks: &[phases::GUARD], ..Module::new("perl_guard", |_| false) };
 
-/// What a worker has told while its answer was sent.
+/// Applies a worker's changes received while its response was sent.
 fn late_changes(request: &mut Request) {
     if request.perl().is_none_or(|perl| perl.late.is_none()) {
         return;
@@ -122,7 +122,7 @@ fn late_changes(request: &mut Request) {
     }
 }
 
-/// What workers have done, or are still to do, for a request.
+/// The work that workers have done, or still have to do, for a request.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Progress {
     /// Phases before the response that will be run in one trip with it.
@@ -141,13 +141,13 @@ pub(crate) struct Progress {
     pub(crate) pushed: PhaseSet,
     /// The last trip has ended after this phase, as its programs had added configuration.
     pub(crate) stopped: Option<Phase>,
-    /// How often they have.
+    /// The number of additions.
     pub(crate) additions: u8,
     /// Filters that have seen the request's body, or its answer: phases of that name.
     pub(crate) filtered: PhaseSet,
 }
 
-/// Whether a handler's name is one of those that run in workers.
+/// Returns whether a handler's name is one of those that run in workers.
 pub(crate) fn is_handler(name: &[u8]) -> bool {
     technique::of_handler(name)
         .is_some_and(|technique| technique.engine() == Some(&hostler_perl_technique::ENGINE))

@@ -117,7 +117,7 @@ fn group(request: &Request) -> Option<Arc<str>> {
     hostler_php_technique::group(&request.server, &request.resource.dir)
 }
 
-/// Whether a worker that runs one script can run the other one as a part of it (`virtual`).
+/// Returns whether a worker that runs one script can run the other one as a part of it (`virtual`).
 fn runs_in_place_of(request: &Request, other: &Request) -> bool {
     let name = name_of(request);
     [handler::RUN, handler::SCRIPT].iter().any(|own| own.as_bytes() == &*name)

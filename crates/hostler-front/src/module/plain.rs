@@ -23,7 +23,7 @@ use hostler_wire::work::Directory;
 use std::cell::RefCell;
 use std::rc::Rc;
 
-/// Who answers for the handlers of such rows.
+/// Registers the handlers of such rows.
 pub(crate) static MODULE: Module = Module {
     rows: Some(Handler {
         names: &[],

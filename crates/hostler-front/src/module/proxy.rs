@@ -123,7 +123,7 @@ pub(crate) static MODULE: Module = Module {
 
 /// The handler of what another server answers.
 const HANDLER: &str = "proxy-server";
-/// What the file name of such a request begins with; its URL there follows.
+/// The prefix of such a request's file name; its URL follows.
 const PREFIX: &[u8] = b"proxy:";
 
 /// A request is another server's.
@@ -131,7 +131,7 @@ const PREFIX: &[u8] = b"proxy:";
 struct ProxyState {
     /// The form of the path, as sent with `nocanon`.
     form: Form,
-    /// What the line says of a server that the request has named.
+    /// The line's parameters for a server that the request has named.
     parameters: Option<Arc<Parameters>>,
     /// `proxy-fcgi-pathinfo`, as it is before mod_env's variables are set.
     path_info: Option<Bytes>,
@@ -139,12 +139,12 @@ struct ProxyState {
     mounted: Option<Arc<JkAnswer>>,
 }
 
-/// Whose answer it is where mod_jk's words say so.
+/// The response's source under mod_jk's directives.
 #[derive(Clone, Debug)]
 pub(crate) struct JkAnswer {
     /// Its containers.
     pub(crate) containers: Arc<Balancer>,
-    /// What the mount says of its answers.
+    /// The mount's rule for responses.
     pub(crate) rule: Rule,
 }
 
@@ -222,7 +222,7 @@ pub(crate) fn aim(request: &mut Request, url: &[u8], raw: bool) {
     begin(request, url, ProxyState { form, ..ProxyState::default() });
 }
 
-/// What rules are applied to, where a `ProxyPass` has been asked before the path was decoded: the URL that it has led to.
+/// Returns the URL that rules are applied to, where a `ProxyPass` was evaluated before the path was decoded.
 pub(crate) fn led_to(request: &Request) -> Option<Vec<u8>> {
     is_proxied(request).then(|| request.resource.filename.clone())
 }
@@ -237,7 +237,7 @@ pub(crate) fn mount(request: &mut Request, path: &[u8], mounted: JkAnswer) {
     );
 }
 
-/// What mod_jk's words say of the request.
+/// Returns the request's mount under mod_jk's directives.
 fn mounted(request: &Request) -> Option<&Arc<JkAnswer>> {
     request.slots.find::<ProxyState>()?.mounted.as_ref()
 }

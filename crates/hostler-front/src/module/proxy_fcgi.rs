@@ -59,7 +59,7 @@ pub(crate) static MODULE: Module = Module {
     ..Module::new(MODULE_NAME, |_| false)
 };
 
-/// Where no other timeout has been given.
+/// Handles a request; the timeout applies if no other is configured.
 async fn handle(request: &mut Request) -> Result<Body, Halt> {
     handlers::remember(request, "");
     let name = request.resource.handler.clone().unwrap_or_default();
@@ -240,7 +240,7 @@ async fn set_env_if(request: &mut Request, environment: &mut Environment) -> Res
     Ok(())
 }
 
-/// What the program would be told may be what it guards by.
+/// Refuses the request: the program may use the missing value for access control.
 fn not_evaluated(request: &Request, error: &EvalError) -> Halt {
     let message = format!("ProxyFCGISetEnvIf can't be carried out: {error}");
     log::request(request, Severity::Error, MODULE_NAME, &message);

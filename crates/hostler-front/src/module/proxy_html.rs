@@ -44,7 +44,7 @@ pub(crate) static MODULE: Module = Module {
 /// Of a page that is changed before others get their turn, in bytes.
 const TURN: usize = 8 << 10;
 
-/// Whether it is a page of another server, or one that a variable says is to be taken for one.
+/// Returns whether it is a page of another server, or one that a variable says is to be taken for one.
 fn is_meant(request: &Request) -> bool {
     let kind = request.resource.content_type.as_deref().unwrap_or_default();
     let is = |start: &[u8]| kind.get(..start.len()).is_some_and(|kind| kind.eq_ignore_ascii_case(start));

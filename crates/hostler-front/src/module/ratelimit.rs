@@ -37,7 +37,7 @@ pub(crate) static MODULE: Module = Module {
     ..Module::new("ratelimit", |_| false)
 };
 
-/// How often something is sent, as in Apache.
+/// The interval of sending, as in Apache.
 const INTERVAL: Duration = Duration::from_millis(200);
 const INTERVALS_A_SECOND: u64 = 5;
 
@@ -48,7 +48,7 @@ struct Rate {
     burst: u64,
 }
 
-/// How fast the answer is sent.
+/// The rate of a response.
 #[derive(Clone)]
 struct Limit(Rate);
 
@@ -62,7 +62,7 @@ impl State for Limit {
     }
 }
 
-/// Whether an answer is slowed down, and how far.
+/// Returns whether an answer is slowed down, and how far.
 fn wanted(request: &Request) -> Option<Rate> {
     if request.is_part() {
         return None;
@@ -109,7 +109,7 @@ struct Slow {
 }
 
 impl Slow {
-    /// How much may have been sent by now, and when it will be more.
+    /// Returns how much may have been sent by now, and when that will grow.
     fn allowed(&self) -> (u64, Instant) {
         let intervals = (self.started.elapsed().as_millis() / INTERVAL.as_millis()) as u64 + 1;
         let earned = (self.rate.speed / INTERVALS_A_SECOND).max(1).saturating_mul(intervals);

@@ -79,7 +79,7 @@ fn tell(request: &Request, header: &str, value: &[u8], why: &str) {
     log::request(request, Severity::Debug, "remoteip", &message);
 }
 
-/// Whether proxies that are not one's own may speak of the address.
+/// Returns whether proxies that are not one's own may speak of the address.
 fn is_public(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => is_public_v4(address),

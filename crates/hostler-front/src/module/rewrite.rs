@@ -53,7 +53,7 @@ pub(crate) static MODULE: Module = Module {
     ..Module::new("rewrite", |_| false)
 };
 
-/// Where the rules of a directory have led: the other fixups come before the request goes there.
+/// Redirects to the target of a directory's rules: the other fixups run before the request goes there.
 pub(crate) static REDIRECT: Module = Module {
     hooks: &[Hook {
         phase: Phase::Fixup,
@@ -88,7 +88,7 @@ pub(crate) static FORCE: Module = Module {
     ..Module::new("rewrite_force", |_| false)
 };
 
-/// Whether a directory's rules may apply.
+/// Returns whether a directory's rules may apply.
 fn has_rules(request: &Request) -> bool {
     let context = &request.resource.dir.rewrite.context;
     context.is_on() && context.directory.is_some() && !context.rules.is_empty()
@@ -252,7 +252,7 @@ fn end(request: &mut Request, rewriting: &Rewriting, looks: Looks, lasting: bool
     budget::check(request)
 }
 
-/// Whether a rule with `END` was carried out on the request, or on one that it goes on for.
+/// Returns whether a rule with `END` was carried out on the request, or on one that it goes on for.
 fn has_ended(request: &Request) -> bool {
     request.chain().any(|request| request.notes.contains(ENDED))
 }
@@ -289,7 +289,7 @@ fn set_script_url(request: &mut Request) {
     request.env.set("SCRIPT_URI", uri);
 }
 
-/// What rules have said of type and handler counts more than what all others have.
+/// Applies the type and handler set by rules, which take precedence over all others.
 fn force(request: &mut Request) {
     if let Some(mime_type) = request.notes.find(TYPE).cloned() {
         let line =

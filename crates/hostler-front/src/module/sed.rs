@@ -67,7 +67,7 @@ fn posted(request: &mut Request) -> Continue {
 /// A body on its way through a script.
 struct Edited {
     editor: Editor,
-    /// What has come and the editor has not got yet.
+    /// Input that the editor has not received yet.
     rest: Bytes,
     share: Share,
     sideline: Sideline,

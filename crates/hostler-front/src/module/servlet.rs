@@ -111,7 +111,7 @@ fn translate(request: &mut Request) -> Outcome {
     Ok(Flow::Ok)
 }
 
-/// Whether it is what an application keeps to itself.
+/// Returns whether it is what an application keeps to itself.
 fn is_withheld(request: &Request) -> bool {
     let apps = machine::all(&request.thread);
     if apps.is_empty() {
@@ -166,7 +166,7 @@ fn pool(request: &Request, machine: &Machine) -> Result<Arc<Pool>, Error> {
     thread.shared.of::<Sockets>().pool::<Ajp>(thread, &machine.server, &machine.target)
 }
 
-/// What a container is told that stands nowhere in the request.
+/// Values for a container that are not part of the request.
 struct Words {
     path: Vec<u8>,
     server_name: Vec<u8>,

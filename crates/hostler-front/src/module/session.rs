@@ -49,7 +49,7 @@ pub(crate) static MODULE: Module = Module {
 const EXPIRY: &str = "expiry";
 const SECOND: i64 = 1_000_000;
 
-/// Whether there is a session for the request's URL.
+/// Returns whether there is a session for the request's URL.
 fn has_session(request: &Request) -> bool {
     request.resource.dir.session.is_set() && request.resource.dir.session.includes(&request.target.uri)
 }
@@ -57,7 +57,7 @@ fn has_session(request: &Request) -> bool {
 /// A visitor's session.
 #[derive(Debug, Default)]
 pub(crate) struct Session {
-    /// What is kept, by name.
+    /// The entries, by name.
     pub(crate) entries: Table,
     /// It ends then, in microseconds since 1970; 0: it does not.
     expiry: i64,
@@ -182,7 +182,7 @@ async fn first(request: &mut Request, dir: &Dir, name: &str) -> Result<Session, 
     Ok(session)
 }
 
-/// What programs see of it.
+/// Sets the variables for programs.
 async fn fixup(request: &mut Request) -> Outcome {
     let session = load(request).await?;
     if request.resource.dir.session.env == Some(true) {

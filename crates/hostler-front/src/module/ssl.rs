@@ -48,7 +48,7 @@ pub(crate) static MODULE: Module = Module {
     ..Module::new("ssl", is_asked_for)
 };
 
-/// What `SSLOptions +StdEnvVars` gives to programs.
+/// The variables that `SSLOptions +StdEnvVars` sets for programs.
 const STANDARD: [&str; 11] = [
     "SSL_VERSION_INTERFACE",
     "SSL_VERSION_LIBRARY",
@@ -63,7 +63,7 @@ const STANDARD: [&str; 11] = [
     "SSL_SESSION_RESUMED",
 ];
 
-/// Whether SSLRequireSSL, SSLRequire or SSLVerifyClient guard it, or it has users by their certificates.
+/// Returns whether SSLRequireSSL, SSLRequire or SSLVerifyClient guard it, or it has users by their certificates.
 fn is_asked_for(request: &Request) -> bool {
     let ssl = &request.resource.dir.ssl;
     !ssl.require.is_empty()

@@ -55,7 +55,7 @@ pub(crate) static MODULE: Module = Module {
 /// Places that the scoreboard shows at least; more when there are more workers.
 const PLACES: usize = 64;
 
-/// How workers are listed.
+/// The form of the list of workers.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Lists {
     Tables,

@@ -51,7 +51,7 @@ async fn changed(request: &mut Request, body: Body) -> Body {
 struct Lines {
     source: Box<dyn BodyStream>,
     dir: Arc<DirConfig>,
-    /// What has come and was not changed yet; before `at` it was.
+    /// Input that was not changed yet; the part before `at` was.
     lines: Vec<u8>,
     at: usize,
     ended: bool,

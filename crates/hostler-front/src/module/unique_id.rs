@@ -26,14 +26,14 @@ pub(crate) static MODULE: Module = Module {
     ..Module::new("unique_id", is_loaded)
 };
 
-/// Where it is loaded.
+/// The module's name where it is loaded.
 pub(crate) const NAME: &str = "unique_id_module";
 
 pub(crate) fn is_loaded(request: &Request) -> bool {
     request.thread.shared.config.facts.loaded_modules.contains(NAME)
 }
 
-/// What tells this front from all others.
+/// The part that distinguishes this front from all others.
 static ROOT: LazyLock<[u8; 10]> = LazyLock::new(|| {
     let mut root = [0; 10];
     root[..8].copy_from_slice(&random::number().to_be_bytes());

@@ -82,7 +82,7 @@ impl State for MatchedRules {
         None
     }
 
-    /// Whoever asks for a URL is led there.
+    /// Every client that requests the URL is redirected there.
     fn holds(&self) -> bool {
         true
     }
@@ -152,7 +152,7 @@ async fn handle(request: &mut Request) -> Result<Body, Halt> {
     respond(request, ask).await
 }
 
-/// Whether the application's script is another one than the group's workers have loaded.
+/// Returns whether the application's script is another one than the group's workers have loaded.
 async fn is_newer(request: &mut Request, group: &Arc<str>) -> bool {
     let Some(path) = script_of(request).map(|script| script.script.clone()) else {
         let info = request.resource.found.info();
@@ -217,7 +217,7 @@ fn group(request: &Request, said: Option<Where>) -> Result<Group, Halt> {
     })
 }
 
-/// What can stand in a group's name.
+/// Evaluates the variables of a group's name.
 fn facts_of<T>(request: &Request, name: impl FnOnce(Facts<'_>) -> T) -> T {
     let server = match &request.server.conf.core.server_name {
         Some(_) => hostler_python_technique::server_name(&request.thread.shared.config, &request.server),

@@ -11,7 +11,7 @@ use seccompiler::{
 };
 use std::collections::BTreeMap;
 
-/// What serving takes, by what it is for. Sorted within a line.
+/// The system calls that serving needs, by purpose. Sorted within a line.
 #[rustfmt::skip]
 const ALLOWED: &[c_long] = &[
     // Connections, pipes and descriptors that are passed.

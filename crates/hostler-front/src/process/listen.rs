@@ -36,7 +36,7 @@ use tokio::sync::{Notify, mpsc};
 /// A connection on its way to another thread.
 pub(crate) struct NewConnection {
     stream: std::net::TcpStream,
-    /// Where it arrived, if that is known without asking.
+    /// Its local address, if known without a system call.
     bound: Option<SocketAddr>,
     remote: SocketAddr,
     /// `Listen ... https`.
@@ -46,7 +46,7 @@ pub(crate) struct NewConnection {
     refused: usize,
 }
 
-/// What the threads know of each other.
+/// The threads' knowledge of each other's load.
 pub(crate) struct Balance {
     pub(crate) loads: Vec<AtomicUsize>,
     pub(crate) senders: Vec<mpsc::UnboundedSender<NewConnection>>,
@@ -168,9 +168,9 @@ impl Listener {
     }
 }
 
-/// How long to wait before descriptors are looked for again.
+/// The pause before descriptors are checked again.
 const SHORTAGE: Duration = Duration::from_millis(20);
-/// How often, where connections have few of them.
+/// The number of checks while few are left for connections.
 const LOOKS: u32 = 5;
 
 /// EMFILE and its like pass; a loop that spins on them would not let them.

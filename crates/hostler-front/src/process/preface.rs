@@ -1,6 +1,6 @@
-//! How a connection begins. `Protocols h2c`: with HTTP/2's preface (prior knowledge, RFC 9113 §3.3), or as HTTP/1 does: it
-//! is only looked at; who serves the connection reads it. `RemoteIPProxyProtocol`: with a header that tells whose it is,
-//! which is read here.
+//! The start of a connection. `Protocols h2c`: HTTP/2's preface (prior knowledge, RFC 9113 §3.3), or HTTP/1: the bytes
+//! are only inspected, and the connection's protocol reads them. `RemoteIPProxyProtocol`: a header with the client's
+//! address, which is read here.
 
 use crate::io::deadline::Deadline;
 use crate::io::stream::Io;

@@ -37,7 +37,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, watch};
 
-/// What the master has sent before `Go`.
+/// The messages of the master before `Go`.
 struct Inheritance {
     plan: FrontPlan,
     listeners: Vec<TcpListener>,
@@ -91,8 +91,8 @@ fn check_build(first: Option<FromMaster>) -> io::Result<()> {
 /// Blocks from this size on are the kernel's again when they are freed: what is made for a request of a tenant's is large only where
 /// the tenant wants it so.
 const LARGE: i32 = 1 << 20;
-/// What a thread may keep of freed memory: some requests' worth. (The default, 128 KiB, is about what some requests take, so that
-/// pages went back and forth.)
+/// The freed memory that a thread may keep: enough for some requests. (The default, 128 KiB, is about the size of some
+/// requests, so that pages were returned and fetched again.)
 const KEPT: i32 = 1 << 20;
 
 /// Runs the front until it has drained or the master is gone.
@@ -116,12 +116,12 @@ pub(crate) fn run() -> io::Result<()> {
     run_threads(&shared, listeners, orders, (control, known, asks, drain, signals))
 }
 
-/// What there is before there are threads.
+/// State created before the threads.
 pub(crate) struct Beginnings {
     pub(crate) shared: Arc<SharedState>,
-    /// What is to be warmed, by thread.
+    /// The pools to warm, by thread.
     orders: Vec<warm::Orders>,
-    /// What sites want of the master.
+    /// The sites' requests to the master.
     asks: hub::Asks,
     /// Sends word to threads that they are to finish.
     drain: watch::Sender<bool>,
@@ -233,7 +233,7 @@ fn raise_descriptor_limit() -> u64 {
 const EVENTS: usize = 32;
 
 type Control = (OwnedFd, Vec<hub::Message>, hub::Asks, watch::Sender<bool>, Signals);
-/// What other threads send to one.
+/// A thread's receivers of messages from other threads.
 type Receivers = (mpsc::UnboundedReceiver<listen::NewConnection>, warm::Orders);
 
 fn run_thread(

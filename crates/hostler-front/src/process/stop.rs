@@ -12,11 +12,11 @@ use tokio::io::Interest;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-/// How long the threads may take to write their lines; one may wait for a program that doesn't read.
+/// The time limit for the threads to write their lines; one may wait for a program that does not read.
 const PATIENCE: Duration = Duration::from_secs(1);
 const PAUSE: Duration = Duration::from_millis(2);
 
-/// How the threads agree on the end.
+/// The threads' agreement on the end.
 pub(crate) struct Stop {
     told: watch::Sender<bool>,
     /// Threads that have written their lines.

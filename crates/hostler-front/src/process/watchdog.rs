@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-/// How often is looked.
+/// The interval of checks.
 const LOOKS: Duration = Duration::from_secs(1);
 /// A look that comes later than this says nothing: the machine was busy, or asleep.
 const LATE: Duration = Duration::from_millis(1500);
@@ -22,7 +22,7 @@ const STUCK: u32 = 5;
 /// wonder that it has not gone on.
 const STARVED: u64 = 25;
 
-/// What a thread tells of itself: that it still goes round its loop.
+/// A thread's sign of life: it still goes round its loop.
 #[derive(Debug, Default)]
 pub(crate) struct Pulse {
     /// The kernel's number of the thread; 0: it has not begun.
@@ -42,7 +42,7 @@ impl Pulse {
     }
 }
 
-/// What is remembered of a thread from one look to the next.
+/// The state of a thread at the previous check.
 #[derive(Debug, Default)]
 struct Observation {
     turns: u32,

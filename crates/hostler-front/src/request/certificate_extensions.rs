@@ -1,5 +1,5 @@
-//! What a certificate's extensions say, for `PeerExtList`: as OpenSSL prints those that hold a text, a usage, or whether an
-//! authority may be above others. Others have no value here.
+//! A certificate's extensions as text, for `PeerExtList`: as OpenSSL prints those with a text, a usage, or basic
+//! constraints. Others have no value here.
 
 use x509_parser::asn1_rs::{Any, Oid, Tag};
 use x509_parser::extensions::{ExtendedKeyUsage, ParsedExtension, X509Extension};

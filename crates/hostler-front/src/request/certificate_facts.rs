@@ -1,5 +1,5 @@
-//! What mod_ssl tells of a certificate, the server's or a client's: `SSL_SERVER_S_DN` and its relatives. Names of fields and
-//! algorithms are OpenSSL's, as scripts know them.
+//! mod_ssl's variables about a certificate, the server's or a client's: `SSL_SERVER_S_DN` and related ones. Names of
+//! fields and algorithms are OpenSSL's, as scripts know them.
 //!
 //! A virtual host that has certificates for several kinds of keys tells of the first.
 
@@ -15,7 +15,7 @@ use x509_parser::prelude::{FromDer, GeneralName, X509Certificate, X509Name};
 #[derive(Debug, Default)]
 pub(crate) struct CertificateFacts {
     der: Vec<u8>,
-    /// What its variables begin with.
+    /// The prefix of its variables.
     prefix: &'static str,
     known: OnceLock<Vec<(String, String)>>,
 }
@@ -97,7 +97,7 @@ impl CertificateFacts {
 }
 
 impl CertificateFacts {
-    /// What its extensions of this name or number say.
+    /// Returns the texts of its extensions with this name or number.
     pub(crate) fn extensions(&self, name: &[u8]) -> Vec<Vec<u8>> {
         super::certificate_extensions::values(&self.der, name)
     }
@@ -258,7 +258,7 @@ mod tests {
 
     /// Made with openssl; the expected values are what mod_ssl tells of it.
     const PEM: &str = include_str!("test-certificate.pem");
-    /// What `SSLOptions +LegacyDNStringFormat` makes of its names.
+    /// The form of its names under `SSLOptions +LegacyDNStringFormat`.
     const LEGACY: [&str; 2] =
         ["/C=DE/ST=Nieder sachsen/L=G, oe/O=Firm\"a/OU=u1/OU=u2/CN=one.test/emailAddress=a@b.test/UID=x"; 2];
 

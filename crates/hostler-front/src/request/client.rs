@@ -1,4 +1,4 @@
-//! What the client sent, and when: the same for all requests that come of it.
+//! The client's original request and its time: the same for all requests that result from it.
 
 use crate::request::connection::Peer;
 use crate::request::trailers::Trailers;
@@ -7,7 +7,7 @@ use hostler_http1::head::{HTTP_09, Version};
 use std::rc::Rc;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-/// Whose request it is, in its own words. Redirects and sub-requests have it from the request that they come of.
+/// The original request. Redirects and sub-requests inherit it.
 #[derive(Clone)]
 pub(crate) struct Client {
     pub(crate) peer: Rc<Peer>,
@@ -24,7 +24,7 @@ pub(crate) struct Client {
     pub(crate) is_websocket: bool,
     /// Port in the Host field or the target.
     pub(crate) host_port: Option<u16>,
-    /// What has come behind the bodies.
+    /// The trailers after the bodies.
     pub(crate) trailers: Rc<Trailers>,
 }
 

@@ -1,4 +1,4 @@
-//! What is known of a client's connection as long as it lasts.
+//! Facts about a client's connection that hold as long as it lasts.
 
 use crate::request::certificate_facts::CertificateFacts;
 use crate::request::names::Names;
@@ -35,7 +35,7 @@ pub(crate) struct Settings {
     pub(crate) max_requests: Option<u32>,
 }
 
-/// How long something may take that arrives at a certain rate (`RequestReadTimeout`).
+/// The time allowed for data that arrives at a certain rate (`RequestReadTimeout`).
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pace {
     /// So long at first; zero: no limit.
@@ -63,7 +63,7 @@ impl Pace {
     }
 }
 
-/// What TLS has settled.
+/// The results of a TLS handshake.
 #[derive(Clone, Debug)]
 pub(crate) struct Tls {
     /// `SSL_PROTOCOL`: `TLSv1.3`.
@@ -88,19 +88,19 @@ pub(crate) struct Tls {
 #[derive(Debug)]
 pub(crate) struct ClientCertificate {
     pub(crate) facts: CertificateFacts,
-    /// Those that came along with it.
+    /// The certificates that came with it.
     pub(crate) chain: Vec<CertificateFacts>,
     pub(crate) validity: Validity,
     /// Somewhere in the virtual host it does not matter who has signed it (`optional_no_ca`).
     pub(crate) any_issuer: bool,
 }
 
-/// What has been found out about a client's certificate.
+/// The result of checking a client's certificate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Validity {
     /// Good; so many certificates stand above it.
     Valid(usize),
-    /// Nobody whom we trust has signed it.
+    /// No trusted authority has signed it.
     UnknownIssuer,
     /// It can't be relied upon, in OpenSSL's words.
     Invalid(String),
@@ -127,7 +127,7 @@ pub(crate) struct Peer {
     pub(crate) local: SocketAddr,
     /// The client.
     pub(crate) remote: SocketAddr,
-    /// Who has made the connection: the client, or a proxy that is believed.
+    /// The connecting peer: the client, or a trusted proxy.
     pub(crate) connected: SocketAddr,
     /// Virtual hosts that this address and port may reach.
     pub(crate) hosts: Arc<AddressHosts>,
@@ -150,7 +150,7 @@ pub(crate) fn plain(address: SocketAddr) -> SocketAddr {
     }
 }
 
-/// Those of the default virtual host of an address.
+/// Returns the settings of an address's default virtual host.
 fn settings(server: &Server) -> Settings {
     let (header, body) = settings::read_timeouts(server);
     Settings {
@@ -164,7 +164,7 @@ fn settings(server: &Server) -> Settings {
 }
 
 impl Peer {
-    /// What is known of a connection at its start.
+    /// Creates a connection from the facts known at its start.
     pub(crate) fn new(
         thread: &Rc<Thread>,
         local: SocketAddr,
@@ -204,12 +204,13 @@ impl Peer {
         }
     }
 
-    /// Whether a further request may follow the one being answered. Quirk(apache): the limit is of those that follow the first.
+    /// Returns whether a further request may follow the one being answered. Quirk(apache): the limit is of those that
+    /// follow the first.
     pub(crate) fn may_continue(&self) -> bool {
         self.settings.keep_alive && self.settings.max_requests.is_none_or(|max| self.requests.get() < max)
     }
 
-    /// What is told about the connection with an answer, when it stays or not.
+    /// Returns the `Connection` field of a response, from the client's wish and whether the connection stays.
     pub(crate) fn connection(&self, wish: KeepAlive, stays: bool) -> Connection {
         if !stays {
             Connection::Close
@@ -227,7 +228,7 @@ impl Peer {
         wish.after(stays)
     }
 
-    /// How many further requests may follow, for the Keep-Alive field.
+    /// Returns how many further requests may follow, for the Keep-Alive field.
     pub(crate) fn requests_left(&self) -> Option<u32> {
         self.settings.max_requests.map(|max| max.saturating_sub(self.requests.get()))
     }

@@ -1,4 +1,4 @@
-//! What was answered since the start, for the status page and for metrics. Each thread counts in cells of its own,
+//! Counters of responses since the start, for the status page and for metrics. Each thread counts in cells of its own,
 //! so counting takes no lock and no cache line from another processor.
 
 use hostler_gateway::pool::{BUCKETS, Histogram};

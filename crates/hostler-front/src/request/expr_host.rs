@@ -1,4 +1,4 @@
-//! What an expression may ask about a request (`<If>`, `Require expr`, `expr=`, `%{...}`).
+//! The questions of an expression about a request (`<If>`, `Require expr`, `expr=`, `%{...}`).
 //!
 //! Expressions don't wait: when one needs a file or a sub-request, evaluation stops, the answer is fetched, and
 //! it is evaluated again with the answers so far.
@@ -33,7 +33,7 @@ struct FetchCache {
 struct FileFacts {
     info: Option<hostler_wire::site::FileInfo>,
     link: bool,
-    /// What it was stays true while the site's epoch does.
+    /// The answer holds while the site's epoch does.
     lasting: bool,
 }
 
@@ -48,7 +48,7 @@ impl<R: Deref<Target = Request>> RequestHost<R> {
         Self { request, fetched: FetchCache::default() }
     }
 
-    /// Whether all files that were looked at stay as they are while the site's epoch does.
+    /// Returns whether all files that were looked at stay as they are while the site's epoch does.
     pub(crate) fn is_lasting(&self) -> bool {
         !self.fetched.fleeting
     }
@@ -119,19 +119,19 @@ async fn look(request: &Request, path: &[u8]) -> FileFacts {
     FileFacts { info: last.map(|l| l.info), link: last.is_some_and(|l| l.link_owner.is_some()), lasting }
 }
 
-/// Whether there is anything at a path that the site's user can reach, and whether that stays so while the site's epoch
-/// does.
+/// Returns whether there is anything at a path that the site's user can reach, and whether that stays so while the
+/// site's epoch does.
 pub(crate) async fn stands(request: &Request, path: &[u8]) -> (bool, bool) {
     let facts = look(request, path).await;
     (facts.info.is_some(), facts.lasting)
 }
 
-/// Whether there is anything at a path that the site's user can reach.
+/// Returns whether there is anything at a path that the site's user can reach.
 pub(crate) async fn exists(request: &Request, path: &[u8]) -> bool {
     look(request, path).await.info.is_some()
 }
 
-/// Whether there is a directory at a path that the site's user can reach.
+/// Returns whether there is a directory at a path that the site's user can reach.
 pub(crate) async fn is_directory(request: &Request, path: &[u8]) -> bool {
     look(request, path).await.info.is_some_and(|info| info.kind == FileKind::Directory)
 }
@@ -164,7 +164,8 @@ async fn walk(request: &Request, path: &[u8]) -> Option<std::rc::Rc<crate::site:
     (facts.walked.stopped.is_some() || facts.walked.levels.len() > components).then_some(facts)
 }
 
-/// How one finds out whether a URL of the server, or a file, may be seen: by the request's way, which stands above this.
+/// The means to find out whether a URL of the server, or a file, may be seen: the request's walk, a layer above this
+/// one.
 #[derive(Clone, Copy)]
 pub(crate) struct Walk {
     pub(crate) url: LookUp,

@@ -1,4 +1,4 @@
-//! How a request goes on after a step of its way.
+//! The ways a request continues after a step.
 
 use crate::io::body::Body;
 use bytes::Bytes;
@@ -19,10 +19,10 @@ impl From<u16> for Halt {
     }
 }
 
-/// What most steps come to: the request goes on, or halts.
+/// The result of most steps: the request continues, or halts.
 pub(crate) type Continue = Result<(), Halt>;
 
-/// What a hook says to its phase.
+/// A hook's instruction to its phase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Flow {
     /// Others may say more.
@@ -31,5 +31,5 @@ pub(crate) enum Flow {
     Ok,
 }
 
-/// What a hook comes to.
+/// The result of a hook.
 pub(crate) type Outcome = Result<Flow, Halt>;

@@ -15,7 +15,7 @@ const MAX: usize = 4096;
 static START: LazyLock<u64> =
     LazyLock::new(|| SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_millis() as u64));
 
-/// What has been said about a request that is under way.
+/// A message about a request in progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Mention {
     number: u64,
@@ -63,7 +63,7 @@ pub(crate) fn was_mentioned(request: &Request) -> Option<String> {
         .then(|| text(request.number))
 }
 
-/// Whether the id was shown to somebody who will not find it in the error log.
+/// Returns whether the id was shown to somebody who will not find it in the error log.
 pub(crate) fn is_unexplained(request: &Request) -> bool {
     MENTIONED.with_borrow(|mentioned| mentioned.iter().any(|m| m.number == request.number && !m.logged))
 }

@@ -1,9 +1,9 @@
-//! What was looked at of a request while it was mapped. What differs between clients makes its answer one for this client
-//! alone: nothing of it may be kept for others.
+//! The differences between clients that were looked at while a request was mapped. A response that depends on one is
+//! for this client alone and must not be reused for others.
 
 use crate::request::Request;
 
-/// What modules have looked at beside host and path, what stands there, and what is the same for all of a server's
+/// The set of things that modules have looked at besides host, path, files, and whatever is equal for all of a server's
 /// requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Looks(u8);
@@ -23,19 +23,19 @@ impl Looks {
         Self(self.0 | other.0)
     }
 
-    /// Whether they have all of that.
+    /// Returns whether they have all of that.
     pub(crate) const fn have(self, these: Self) -> bool {
         self.0 & these.0 == these.0
     }
 
-    /// Whether there is nothing among it that `these` don't have.
+    /// Returns whether there is nothing among it that `these` don't have.
     pub(crate) const fn are_among(self, these: Self) -> bool {
         self.0 & !these.0 == 0
     }
 }
 
 impl Request {
-    /// What was looked at of it, and of those that it goes on for.
+    /// Returns the differences looked at by it and by the requests it continues.
     pub(crate) fn all_looks(&self) -> Looks {
         self.chain().fold(Looks::NOTHING, |all, request| all.and(request.looks))
     }

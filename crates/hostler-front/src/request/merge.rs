@@ -13,7 +13,7 @@ use std::sync::Arc;
 const MAX: usize = 4096;
 const MAX_BYTES: usize = 16 << 20;
 
-/// What a merge takes besides what comes from `.htaccess` files, and by how much these grow, in bytes.
+/// The cost of a merge without `.htaccess` files, and its growth for each of them, in bytes.
 const BASE: usize = 2048;
 const GROWTH: usize = 8;
 

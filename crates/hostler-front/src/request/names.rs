@@ -10,7 +10,7 @@ use hostler_gateway::lookup::{self, Asker};
 use std::cell::OnceCell;
 use std::net::IpAddr;
 
-/// What the resolver has said about a connection.
+/// The resolver's answers about a connection.
 #[derive(Debug, Default)]
 pub(crate) struct Names {
     /// The client's name as it is shown; `None`: it has none.
@@ -33,7 +33,7 @@ impl Names {
     }
 }
 
-/// Whether anything about a request can depend on the resolver.
+/// Returns whether anything about a request can depend on the resolver.
 pub(crate) fn are_wanted(dir: &DirConfig) -> bool {
     lookups(dir) != HostnameLookups::Off || wants_local(dir)
 }

@@ -12,7 +12,7 @@ use hostler_http1::head::{Head, Span};
 use std::rc::Rc;
 use std::time::{Instant, SystemTime};
 
-/// What a sub-request's answer does not depend on.
+/// Conditional fields, which a sub-request's response does not depend on.
 const CONDITIONS: [&str; 6] =
     ["If-Match", "If-Modified-Since", "If-None-Match", "If-Range", "If-Unmodified-Since", "Range"];
 
@@ -27,7 +27,7 @@ const BODY_FIELDS: [&str; 6] = [
 ];
 
 impl Request {
-    /// What lines of the error log need of it, and nothing else.
+    /// Returns a copy with only the facts that error log lines need.
     pub(crate) fn for_log(&self) -> Self {
         let mut known = Self::of(&self.thread, self.client.clone());
         known.server = self.server.clone();

@@ -1,4 +1,4 @@
-//! What is to be answered, as far as it is known.
+//! The response as far as it is known.
 
 use crate::io::early::Early;
 use crate::values::table::Table;
@@ -6,7 +6,7 @@ use bytes::Bytes;
 use std::cell::RefCell;
 use std::rc::Weak;
 
-/// What the server itself has noted of an answer. (Notes are for programs, which may set and read them.)
+/// The server's own marks of a response. (Notes are for programs, which may set and read them.)
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Marks(u8);
 
@@ -69,7 +69,7 @@ pub(crate) struct Reply {
 }
 
 impl Reply {
-    /// Whether its status sends the client elsewhere (`ap_is_HTTP_REDIRECT`).
+    /// Returns whether its status sends the client elsewhere (`ap_is_HTTP_REDIRECT`).
     pub(crate) fn is_redirection(&self) -> bool {
         (300..400).contains(&self.status)
     }

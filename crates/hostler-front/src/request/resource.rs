@@ -1,4 +1,4 @@
-//! What the phases find for a request's URL: a name, what stands there, whose rules hold, what makes the answer.
+//! The results of the phases for a request's URL: a name, the file there, the applicable rules, the handler.
 
 use crate::io::open_file::OpenFile;
 use bytes::Bytes;
@@ -7,10 +7,10 @@ use hostler_wire::site::FileInfo;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// Where the URL leads. A request for an index file goes on with that file's.
+/// The target of the URL. A request for an index file continues with that file's.
 #[derive(Clone)]
 pub(crate) struct Resource {
-    /// Where the URI maps to.
+    /// The path that the URI maps to.
     pub(crate) filename: Vec<u8>,
     pub(crate) path_info: Vec<u8>,
     pub(crate) found: FileEntry,
@@ -43,7 +43,7 @@ impl Resource {
     }
 }
 
-/// What stands at the request's file name.
+/// The kind of file at the request's file name.
 #[derive(Clone, Debug, Default)]
 pub(crate) enum FileEntry {
     /// Nothing (the walk ended above it), or nothing has been looked for.

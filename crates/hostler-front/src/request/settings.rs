@@ -8,7 +8,7 @@ use hostler_config::{DirConfig, Server};
 use hostler_gateway::backend::TimeLimit;
 use std::time::Duration;
 
-/// Where programs are searched when the server itself was started without a `PATH`.
+/// The search path of programs if the server itself was started without a `PATH`.
 pub(crate) const DEFAULT_PATH: &[u8] = b"/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 /// `Timeout`.

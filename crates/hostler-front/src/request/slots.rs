@@ -1,10 +1,11 @@
-//! What modules keep with a request. Each has one value of its own type; the request carries it, and knows nothing of it.
+//! The modules' data about a request. Each module has one value of its own type; the request carries it without knowing
+//! it.
 
 use crate::request::Request;
 use smallvec::SmallVec;
 use std::any::Any;
 
-/// How a request comes to stand beside another one.
+/// The ways in which a request arises from another one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Relation {
     /// It goes on in the other's place.
@@ -18,20 +19,20 @@ pub(crate) trait State: Any {
     /// The value of a copy of the request.
     fn copy(&self) -> Box<dyn State>;
 
-    /// What a request has of it that comes to stand beside this one, `from`; `None`: nothing.
+    /// Returns the data that a request arising from `from` inherits; `None`: none.
     fn related(&self, from: &Request, relation: Relation) -> Option<Box<dyn State>>;
 
-    /// Whether a request has it that goes on as this one, a sub-request of its own (the index of a directory).
+    /// Returns whether a request has it that goes on as this one, a sub-request of its own (the index of a directory).
     fn goes_on(&self) -> bool {
         false
     }
 
-    /// Whether each request for the URL would have the same, whoever asks.
+    /// Returns whether each request for the URL would have the same, whoever asks.
     fn holds(&self) -> bool {
         false
     }
 
-    /// Whether the request's answer is a part of another's, though it is made as if it were one of its own.
+    /// Returns whether the request's answer is a part of another's, though it is made as if it were one of its own.
     fn is_part(&self) -> bool {
         false
     }
@@ -75,7 +76,7 @@ impl Slots {
         self.0.clear();
     }
 
-    /// Those of a request that comes to stand beside `from`, whose these are.
+    /// Returns the data of a request that arises from `from`, whose data this is.
     pub(super) fn related(&self, from: &Request, relation: Relation) -> Self {
         Self(self.0.iter().filter_map(|state| state.related(from, relation)).collect())
     }

@@ -39,7 +39,7 @@ fn of_request<'a, 'n>(
     variables::value(request, variable)
 }
 
-/// Whether the configuration loads mod_ssl; one that loads nothing has every module.
+/// Returns whether the configuration loads mod_ssl; one that loads nothing has every module.
 fn is_loaded(request: &Request) -> bool {
     let loaded = &request.thread.shared.config.facts.loaded_modules;
     loaded.is_empty() || loaded.contains("ssl_module")

@@ -1,11 +1,11 @@
-//! What a request asks for: the client's, or that of a redirect or a sub-request.
+//! The target of a request: the client's, or that of a redirect or a sub-request.
 
 use crate::io::body::RequestBody;
 use crate::values::table::Table;
 use bytes::Bytes;
 use hostler_http1::framing::{has_token, is_hop_by_hop};
 
-/// What is asked for, with which fields and which body.
+/// The requested URL with its fields and body.
 #[derive(Clone)]
 pub(crate) struct Target {
     pub(crate) method: Bytes,

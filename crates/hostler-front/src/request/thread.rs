@@ -1,5 +1,5 @@
-//! What one of the front's threads owns. Threads share the configuration and the logs, nothing that is written
-//! to while a request is answered; so there is no lock on the way.
+//! The data of one of the front's threads. Threads share the configuration and the logs, nothing that is written while
+//! a request is answered; so there is no lock on the way.
 
 use crate::limits::clients::{Clients, RefusalLog, Traffic};
 use crate::log::access_log::Buffers;
@@ -23,16 +23,16 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 use tokio::sync::watch;
 
-/// What all threads share.
+/// State that all threads share.
 pub(crate) struct SharedState {
     pub(crate) config: Arc<Config>,
     pub(crate) hub: Arc<Hub>,
     /// Programs that are started for one request each.
     pub(crate) programs: Arc<Programs>,
     pub(crate) logs: Logs,
-    /// What programs may write to them.
+    /// The quota of programs in them.
     pub(crate) program_lines: Quota,
-    /// What was answered, by thread.
+    /// The counters of responses, by thread.
     pub(crate) counters: Vec<Counters>,
     pub(crate) sites: Sites,
     pub(crate) site_names: Vec<String>,
@@ -42,28 +42,28 @@ pub(crate) struct SharedState {
     pub(crate) ending: AtomicBool,
     /// Open connections.
     pub(crate) connections: AtomicUsize,
-    /// What addresses of clients have.
+    /// The connections and requests of client addresses.
     pub(crate) clients: Clients,
-    /// What sites have of clients.
+    /// The requests of sites.
     pub(crate) traffic: Arc<Traffic>,
-    /// What is kept whole for requests.
+    /// Data buffered whole for requests.
     pub(crate) kept: Arc<crate::limits::kept::BufferedBytes>,
     /// Lines about requests that are refused as there are too many, and about connections.
     pub(crate) told: RefusalLog,
     pub(crate) told_connections: RefusalLog,
     pub(crate) next_connection: AtomicU32,
     pub(crate) drain: watch::Receiver<bool>,
-    /// How expressions look other URLs up.
+    /// The way expressions look up other URLs.
     pub(crate) walk: crate::request::expr_host::Walk,
     pub(crate) pid: u32,
-    /// Which one this front is, counted from 1, as soon as the master has said so.
+    /// The number of this front, counted from 1, once the master has sent it.
     pub(crate) generation: AtomicU32,
-    /// What others have for all threads.
+    /// Other parts' data for all threads.
     pub(crate) extensions: SharedExtensions,
 }
 
 impl SharedState {
-    /// What somebody has for all threads, by its type.
+    /// Returns a part's data for all threads, by its type.
     pub(crate) fn of<T: Any + Send + Sync>(&self) -> &T {
         self.extensions.of()
     }
@@ -83,7 +83,7 @@ pub(crate) struct Thread {
     pub(crate) access_logs: Buffers,
     /// Requests that work long.
     pub(crate) turns: crate::limits::budget::Turns,
-    /// What others have for this thread.
+    /// Other parts' data for this thread.
     extensions: Extensions,
     requests: Cell<u64>,
     second: Cell<u32>,
@@ -105,7 +105,7 @@ impl Thread {
         })
     }
 
-    /// What somebody has for this thread, by its type.
+    /// Returns a part's data for this thread, by its type.
     pub(crate) fn of<T: Default + 'static>(&self) -> Rc<T> {
         self.extensions.of()
     }
@@ -124,7 +124,7 @@ impl Thread {
         slot.get_or_insert_with(|| Site::new(id, self.shared.hub.clone())).clone()
     }
 
-    /// Whether the kernel has just ended a process of this virtual host's site for want of memory.
+    /// Returns whether the kernel has just ended a process of this virtual host's site for want of memory.
     pub(crate) fn ran_out_of_memory(&self, server: &Server) -> bool {
         let id = self.shared.sites.of(server);
         self.shared.hub.ran_out_of_memory(id)

@@ -1,4 +1,4 @@
-//! What mod_ssl tells of a connection: `SSL_PROTOCOL` and its relatives, for expressions, programs and logs.
+//! mod_ssl's variables about a connection: `SSL_PROTOCOL` and related ones, for expressions, programs and logs.
 
 use crate::request::connection::{ClientCertificate, Tls, Validity};
 use hostler_config::Server;
@@ -61,7 +61,7 @@ fn verified(tls: &Tls) -> Cow<'_, [u8]> {
     }
 }
 
-/// What is told of a client's certificate, and of those that came with it.
+/// Returns a variable about a client's certificate, or those that came with it.
 fn client<'a>(client: &'a ClientCertificate, name: &str) -> Option<Cow<'a, [u8]>> {
     if let Some(number) = name.strip_prefix("SSL_CLIENT_CERT_CHAIN_") {
         let above = client.chain.get(number.parse::<usize>().ok()?)?;
@@ -75,8 +75,8 @@ fn key_size(cipher: &str) -> &'static str {
     if cipher.contains("128") { "128" } else { "256" }
 }
 
-/// Whether a connection shaken hands for one may serve the other (SSLVHostSNIPolicy): as a rule where the client got the same
-/// certificate and the same versions, and was asked for the same certificates.
+/// Returns whether a connection shaken hands for one may serve the other (SSLVHostSNIPolicy): as a rule where the
+/// client got the same certificate and the same versions, and was asked for the same certificates.
 pub(crate) fn same_settings(one: &Server, other: &Server) -> bool {
     let (one, other) = (&one.conf.ssl, &other.conf.ssl);
     let same_clients =

@@ -7,8 +7,8 @@ use bytes::Bytes;
 use hostler_config::Server;
 use std::cell::RefCell;
 
-/// Those of a request and of its answer, as far as they have come. Several of a name are one list (RFC 9110 §5.3), which is made where
-/// somebody asks for it: to join each with those before it would take the longer, the more there are.
+/// The trailers of a request and of its response, as far as they have arrived. Several of one name are one list (RFC
+/// 9110 §5.3), which is joined on demand: joining each with those before it would take the longer, the more there are.
 #[derive(Debug, Default)]
 pub(crate) struct Trailers {
     asked: RefCell<Table>,
@@ -41,8 +41,8 @@ impl Trailers {
         if is_merging(server) && may_follow(name) { self.asked(name) } else { None }
     }
 
-    /// Where `MergeTrailers` is on: those of the request's become its fields. What it has said in its head counts more, and who
-    /// asks, or how, nobody says afterwards.
+    /// Where `MergeTrailers` is on, adds the request's trailers to its fields. Fields of the head take precedence;
+    /// fields that say who is asking, or how, are not taken from trailers.
     pub(crate) fn merge(&self, server: &Server, headers: &mut Table) {
         if is_merging(server) {
             self.merge_into(headers);

@@ -162,7 +162,7 @@ pub(crate) fn context_document_root(request: &Request) -> Vec<u8> {
     }
 }
 
-/// What the answer is of. An error's page has a type of its own.
+/// Returns the response's content type. An error's page has a type of its own.
 fn content_type(request: &Request) -> Option<&[u8]> {
     let sent = request.reply.headers_out.find("Content-Type");
     sent.or(request.resource.content_type.as_ref()).map(|kind| &**kind)

@@ -1,4 +1,4 @@
-//! Which virtual host a request is for: first by the address it came to, then by the name it asks for.
+//! The virtual host of a request: first by its address, then by the requested name.
 
 use hashbrown::HashMap;
 use hostler_config::{Config, Server};
@@ -20,8 +20,8 @@ pub(crate) struct AddressHosts {
 }
 
 impl AddressHosts {
-    /// Those of `config` that `local` may reach: the ones that name its address, or else those for any address
-    /// (Apache: the best matching set of virtual hosts).
+    /// Collects the virtual hosts of `config` that `local` can reach: the ones that name its address, or else those for
+    /// any address (Apache: the best matching set of virtual hosts).
     pub(crate) fn new(config: &Config, local: SocketAddr) -> Self {
         let named = |ip: Option<IpAddr>| {
             config.servers[1..].iter().filter(move |server| {
@@ -45,7 +45,7 @@ impl AddressHosts {
         Self { default, servers, exact, wild }
     }
 
-    /// Whether there are several virtual hosts to choose from, or one that has names.
+    /// Returns whether there are several virtual hosts to choose from, or one that has names.
     pub(crate) fn are_named(&self) -> bool {
         self.servers.len() > 1 || !self.exact.is_empty() || !self.wild.is_empty()
     }

@@ -61,8 +61,8 @@ impl From<SiteError> for Error {
     }
 }
 
-/// How long a site's process may take for an answer: it may be stopped by its own user, or wait for a disk. A
-/// program's own time is not in it.
+/// The time limit for a reply of a site's process: its own user may have stopped it, or it may wait for a disk. A
+/// program's own time does not count.
 const PATIENCE: Duration = Duration::from_secs(15);
 
 /// The connection.
@@ -105,12 +105,13 @@ impl Link {
         Ok((link, fds.into_iter().next()))
     }
 
-    /// Whether nothing can be asked any more: it is closed, or the process has been given up, on whichever thread.
+    /// Returns whether nothing can be asked any more: it is closed, or the process has been given up, on whichever
+    /// thread.
     pub(crate) fn is_dead(&self) -> bool {
         self.dead.get() || self.process.is_given_up()
     }
 
-    /// Whether nothing is under way.
+    /// Returns whether nothing is under way.
     pub(crate) fn is_idle(&self) -> bool {
         self.waiting.borrow().is_empty()
     }
@@ -146,7 +147,7 @@ impl Link {
         self.answer(told).await
     }
 
-    /// What runs that other fronts have started, and that this one may have, too.
+    /// Returns the programs that other fronts have started and that this one may use, too.
     pub(crate) async fn parents(&self) -> Result<Parents, SiteError> {
         let (tell, told) = oneshot::channel();
         let id = self.id();

@@ -1,5 +1,4 @@
-//! What stands at a path, as a site's user sees it: asked of the site's process, remembered until inotify says
-//! that it may have changed.
+//! Files as a site's user sees them: asked of the site's process, remembered until inotify reports a possible change.
 //!
 //! Each thread has its own memory and its own inotify descriptor per site. An event that was queued before a
 //! request arrived is read before that request is answered, because both come through one event loop in order.
@@ -57,7 +56,7 @@ impl Facts {
     }
 }
 
-/// What decides about `.htaccess` files in a walk.
+/// The rules for `.htaccess` files in a walk.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct AccessFiles {
     /// `AccessFileName`.
@@ -98,7 +97,7 @@ pub(crate) struct Site {
     epoch: Cell<u64>,
     /// Counts inotify events, the uninteresting too.
     events: Cell<u64>,
-    /// What others have made of its files; gone when nobody uses it any more.
+    /// Data derived from its files; dropped when no user is left.
     pub(crate) made: Extensions,
     /// One piece of work at a time is done aside.
     pub(crate) aside: Arc<Semaphore>,
@@ -106,7 +105,7 @@ pub(crate) struct Site {
     pub(crate) asker: Asker,
     /// One directory at a time is listed.
     pub(crate) listing: Semaphore,
-    /// What others count for it.
+    /// Other parts' data for it.
     pub(crate) extensions: Extensions,
 }
 
@@ -133,7 +132,7 @@ impl Site {
         })
     }
 
-    /// What is derived from facts of this epoch holds while it lasts.
+    /// Returns the epoch: facts derived in it hold while it lasts.
     pub(crate) fn epoch(&self) -> u64 {
         self.epoch.get()
     }
@@ -200,12 +199,12 @@ impl Site {
         self.link.borrow().as_ref().filter(|link| !link.is_dead()).cloned()
     }
 
-    /// What stands at `path`, from memory if it is known to be so.
+    /// Returns the facts about `path` from memory, if they are known to be current.
     pub(crate) fn remembered(&self, path: &[u8], access: &AccessFiles) -> Option<Rc<Facts>> {
         self.facts.borrow().get(&key(path, access)).cloned()
     }
 
-    /// What stands at `path` (absolute, no dot segments).
+    /// Returns the facts about `path` (absolute, no dot segments).
     pub(crate) async fn walk(
         self: &Rc<Self>,
         path: &[u8],

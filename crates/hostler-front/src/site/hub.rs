@@ -24,7 +24,7 @@ use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tokio::sync::{mpsc, oneshot, watch};
 
-/// What the master has said with the socket.
+/// A message of the master, with its descriptors.
 pub(crate) struct MasterMessage {
     pub(crate) socket: OwnedFd,
     pub(crate) generation: u32,
@@ -32,7 +32,7 @@ pub(crate) struct MasterMessage {
     pub(crate) started: Instant,
 }
 
-/// How long the master may take to start a site process.
+/// The time limit for the master to start a site process.
 const SPAWN_TIMEOUT: Duration = Duration::from_secs(20);
 
 enum Ask {
@@ -72,7 +72,7 @@ impl Process {
         }
     }
 
-    /// Whether a thread has given it up.
+    /// Returns whether a thread has given it up.
     pub(crate) fn is_given_up(&self) -> bool {
         let last = self.hub.given_up.get(self.site as usize);
         last.is_some_and(|last| last.load(Ordering::Relaxed) >= self.number)
@@ -139,12 +139,12 @@ impl Hub {
         let _ = self.asks.send(Ask::Released);
     }
 
-    /// Whether the kernel has just ended a process of the site for want of memory.
+    /// Returns whether the kernel has just ended a process of the site for want of memory.
     pub(crate) fn ran_out_of_memory(&self, site: SiteId) -> bool {
         self.limits.get(site as usize).is_some_and(SiteLimits::ran_out_of_memory)
     }
 
-    /// What the site takes of what it may.
+    /// Returns the site's use of its limits.
     pub(crate) fn limits(&self, site: SiteId) -> Limits {
         let why = self.why_no_limits.as_deref();
         self.limits.get(site as usize).map_or(Limits::None, |limits| limits.report(why))
@@ -159,7 +159,7 @@ impl Hub {
         }
     }
 
-    /// Whether the site has not been used for its idle time.
+    /// Returns whether the site has not been used for its idle time.
     pub(crate) fn is_idle(&self, site: SiteId, now: u32) -> bool {
         self.last_used
             .get(site as usize)
@@ -360,7 +360,7 @@ impl Control {
     }
 }
 
-/// Whether this process has too many open, and the other side nothing to do with it.
+/// Returns whether this process has too many open, and the other side nothing to do with it.
 fn is_want_of_descriptors(error: &io::Error) -> bool {
     matches!(Errno::from_io_error(error), Some(Errno::MFILE | Errno::NFILE))
 }

@@ -1,6 +1,6 @@
-//! What is known of a site's control group, whose directory the master passes with the site's socket: what its
-//! processes take of what they may (`HostlerSiteMemory`, `HostlerSiteCPU`, `HostlerSiteTasks`), and whether the kernel
-//! has just ended one of them for want of memory. The kernel alone writes there.
+//! A site's cgroup, whose directory the master passes with the site's socket: its processes' use of their limits
+//! (`HostlerSiteMemory`, `HostlerSiteCPU`, `HostlerSiteTasks`), and whether the kernel has just killed one of them for
+//! lack of memory. Only the kernel writes there.
 
 use hostler_sys::cgroup::{Controller, Group, out_of_memory_kills, usage};
 use hostler_wire::plan;
@@ -9,7 +9,7 @@ use std::os::fd::OwnedFd;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How long a rise of the count explains deaths: several may come at a time.
+/// The time in which a rise of the count explains deaths: several may come at a time.
 const FRESH: Duration = Duration::from_secs(2);
 /// Why the limits do not hold where the machine would let them.
 const ELSEWHERE: &str = "the server has said why on its standard error when it was started";
@@ -45,14 +45,14 @@ impl SiteLimits {
         known.directory = Some(directory);
     }
 
-    /// Whether the kernel has just ended a process of the site for want of memory.
+    /// Returns whether the kernel has just ended a process of the site for want of memory.
     pub(crate) fn ran_out_of_memory(&self) -> bool {
         let mut known = self.known();
         let count = known.directory.as_ref().and_then(|at| out_of_memory_kills(at).ok()).unwrap_or(0);
         known.rises_to(count)
     }
 
-    /// What is taken of what may be. `why_not`: why no limit holds on this machine, if so.
+    /// Returns the use of each limit. `why_not`: the reason why limits are not enforced on this machine.
     pub(crate) fn report(&self, why_not: Option<&str>) -> Limits {
         let known = self.known();
         match &known.directory {

@@ -1,5 +1,5 @@
-//! Which site serves which virtual host. Checked once, when the plan comes: a number that names nothing must never come
-//! to mean the first of all, which is somebody else's.
+//! The site of each virtual host. Checked once, when the plan arrives: an unknown number must never mean the first of
+//! all, which is another tenant's.
 
 use hostler_config::Server;
 use hostler_wire::plan::SiteId;

@@ -1,4 +1,4 @@
-//! How a request comes to a worker: one that is idle at once, or the queue of its pool.
+//! Getting a worker for a request: an idle one at once, or the queue of its pool.
 
 use crate::request::Request;
 use crate::request::thread::Thread;
@@ -11,13 +11,13 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How a request comes to a worker.
+/// The start of a request at a worker.
 #[allow(clippy::large_enum_variant, reason = "the large one is the usual one, and moved once")]
 pub(crate) enum Begin {
     Now(Exchange),
     /// Too many wait already.
     Never(Error),
-    /// Nobody is idle.
+    /// No worker is idle.
     Later(Arc<Pool>, Work),
 }
 

@@ -32,9 +32,9 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-/// How much of an answer is gathered so that its length is known before it is sent, in bytes.
+/// The most bytes of a response that are gathered so that its length is known before it is sent.
 const WHOLE: usize = 64 << 10;
-/// How long that may delay an answer that comes slowly.
+/// The longest delay that this causes for a response that arrives slowly.
 pub(crate) const PATIENCE: Duration = Duration::from_millis(5);
 
 /// The variable with which a container's word on the length of its answer is taken.
@@ -173,8 +173,8 @@ pub(crate) fn with_fields<'a>(mut plain: PlainAnswer<'a>, head: &'a Head) -> Opt
     (*status == 200 && matches!(&reason[..], b"" | b"200" | b"OK")).then_some(plain)
 }
 
-/// Whether a field is the front's own, or about the framing, which AJP has in a way of its own: what a container says of the
-/// length need not be so (CVE-2024-24795).
+/// Returns whether a field is the front's own, or about the framing, which AJP has in a way of its own: what a
+/// container says of the length need not be so (CVE-2024-24795).
 fn is_framing(name: &[u8]) -> bool {
     const NAMES: [&[u8]; 4] = [b"Date", b"Server", b"Transfer-Encoding", b"Content-Length"];
     NAMES.iter().any(|known| name.eq_ignore_ascii_case(known))
@@ -254,7 +254,7 @@ fn stream(request: &Request, conversation: Conversation, gathered: AnswerPieces)
 struct Conversation {
     exchange: Exchange,
     upload: Upload,
-    /// What the fast path has been told, and nobody has looked at yet.
+    /// Messages that the fast path has received and not yet looked at.
     said: VecDeque<Result<EventOf<Ajp>, Error>>,
 }
 
@@ -283,7 +283,7 @@ impl Conversation {
 struct Output {
     /// `None`: the answer is complete, or has broken off.
     conversation: Option<Conversation>,
-    /// What came before anybody took it.
+    /// Output that arrived before anything took it.
     gathered: AnswerPieces,
     /// The request, for the log.
     request: Box<Request>,

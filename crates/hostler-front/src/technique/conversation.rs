@@ -20,7 +20,7 @@ use std::task::{Context, Poll, Waker, ready};
 /// Longest cause that a worker may give for an answer that broke off, in bytes.
 const LONGEST_CAUSE: usize = 8 << 10;
 
-/// What a worker has said.
+/// A worker's message.
 pub(crate) enum Event {
     Head(Box<Head>),
     Body(Bytes),
@@ -29,7 +29,7 @@ pub(crate) enum Event {
     Finished(End),
 }
 
-/// How its work has ended.
+/// The end of its work.
 pub(crate) enum End {
     Done,
     Status(u16),
@@ -45,17 +45,17 @@ pub(crate) struct Conversation {
     said: LineLog,
     /// Messages that somebody else has taken, still to be looked at.
     taken: VecDeque<Frame>,
-    /// What came after those.
+    /// The error after those.
     failed: Option<Error>,
     dialect: Option<&'static dyn Dialect>,
-    /// What it has asked, while the answer is being found, and what of that goes into its own answer.
+    /// The worker's question, while the answer is being found, and the part of that for its own response.
     question: Option<PendingAnswer>,
     part: Option<Part>,
-    /// What the answer ends with.
+    /// The end of the response.
     tail: Option<Body>,
 }
 
-/// What goes into the request's own answer, and what the worker is told when it has, or has broken off.
+/// A part of the request's own response, and the message to the worker when it was sent, or has failed.
 struct Part {
     body: Box<dyn BodyStream>,
     told: Vec<u8>,
@@ -93,17 +93,17 @@ impl Conversation {
         Self { taken: frames.into_iter().collect(), failed, ..Self::new(exchange, None, engine, dialect) }
     }
 
-    /// What the answer ends with, beside what the worker has sent of it.
+    /// Takes the end of the response that does not come from the worker.
     pub(crate) fn take_tail(&mut self) -> Option<Body> {
         self.tail.take()
     }
 
-    /// Whether the worker runs its request to its end if its client leaves, and is told of that.
+    /// Returns whether the worker runs its request to its end if its client leaves, and is told of that.
     pub(crate) fn runs_to_end(&self) -> bool {
         self.exchange.runs_to_end()
     }
 
-    /// Whether nothing has come only because it is the others' turn.
+    /// Returns whether nothing has come only because it is the others' turn.
     pub(crate) fn rests(&self) -> bool {
         self.exchange.rests()
     }

@@ -1,5 +1,5 @@
-//! What a technique's workers say and ask beyond an answer, in their own words. The conversation asks the technique what a
-//! message means, and carries it out.
+//! A technique's messages beyond a response, in its own words. The conversation asks the technique for a message's
+//! meaning, and carries it out.
 
 use crate::io::body::{Body, BodyStream};
 use crate::request::Request;
@@ -13,7 +13,7 @@ use std::rc::Rc;
 
 /// A technique's own words.
 pub(crate) trait Dialect: Sync {
-    /// What a message means.
+    /// Returns the meaning of a message.
     ///
     /// # Errors
     /// Nothing: the worker may not say this.
@@ -24,7 +24,7 @@ pub(crate) trait Dialect: Sync {
 pub(crate) enum Own {
     /// It was only told.
     Told,
-    /// What the logs show of the request.
+    /// Values for the logs.
     Logged(Box<LogNotes>),
     /// A question; the worker waits.
     PendingAnswer(PendingAnswer),
@@ -35,13 +35,13 @@ pub(crate) type PendingAnswer = Pin<Box<dyn Future<Output = Answer>>>;
 
 /// An answer.
 pub(crate) struct Answer {
-    /// What becomes a part of the request's own answer, before the worker is told.
+    /// A part of the request's own response, sent before the worker is informed.
     pub(crate) part: Option<Box<dyn BodyStream>>,
-    /// What the worker is told.
+    /// The message to the worker.
     pub(crate) told: Vec<u8>,
     /// The same, if the part breaks off.
     pub(crate) broken: Vec<u8>,
-    /// What the request's own answer ends with, once the worker has finished; it need not wait for that.
+    /// The end of the request's own response after the worker has finished; the worker need not wait for it.
     pub(crate) tail: Option<Body>,
 }
 
@@ -62,7 +62,7 @@ impl LogNotes {
     }
 }
 
-/// What a worker tells for the logs while the answer is sent.
+/// A worker's values for the logs, received while the response is sent.
 #[derive(Clone, Default)]
 pub(crate) struct Late(Rc<RefCell<Option<Box<LogNotes>>>>);
 

@@ -27,8 +27,8 @@ impl EncodedSettings {
     }
 }
 
-/// What is remembered of them. Access files make configurations, and they are tenants': beyond a number of them, or of
-/// bytes, all are forgotten. `K` tells those apart that a technique makes of one configuration.
+/// A memory of directories' settings. Access files create configurations, and tenants write them: beyond a number of
+/// them, or of bytes, all are forgotten. `K` distinguishes several that a technique makes of one configuration.
 pub(crate) struct Directories<K> {
     known: HashMap<(usize, u32, K), Rc<EncodedSettings>, foldhash::fast::RandomState>,
     /// Of the messages.

@@ -49,26 +49,26 @@ use std::rc::{Rc, Weak};
 use std::task::Poll;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-/// What a technique has of its own in requests that take the fast path.
+/// The technique's own part in requests on the fast path.
 pub(crate) trait Way {
     /// The message that begins a request; `remembered`: what every request for the URL comes to.
     fn encoded(&self, remembered: &Request, head: RequestHead<'_>) -> Vec<u8>;
 
-    /// How long one may take.
+    /// Returns the time limit of a request.
     fn timeout(&self, remembered: &Request) -> TimeLimit {
         settings::worker_timeout(&remembered.server)
     }
 
-    /// What becomes of one whose client goes.
+    /// Returns the treatment of a request whose client leaves.
     fn on_abandon(&self, remembered: &Request) -> OnAbandon;
 
-    /// Whether a request goes on by the slow path as it would have gone by it from the beginning, so that answers may also be
-    /// changed on their way.
+    /// Returns whether a request goes on by the slow path as it would have gone by it from the beginning, so that
+    /// answers may also be changed on their way.
     fn goes_on_whole(&self) -> bool {
         false
     }
 
-    /// Whether workers get the fields that the phases have set, and send them back with the answer's.
+    /// Returns whether workers get the fields that the phases have set, and send them back with the answer's.
     fn returns_fields(&self) -> bool {
         false
     }
@@ -84,7 +84,8 @@ pub(crate) trait Way {
     ) -> Later<'a, Result<Body, Halt>>;
 }
 
-/// Whether the request's fields are as they came: else they have to be put together first, which is for the slow path.
+/// Returns whether the request's fields are as they came: else they have to be put together first, which is for the
+/// slow path.
 fn are_plain(head: &Head, buffer: &[u8]) -> bool {
     head.fields.iter().enumerate().all(|(at, field)| {
         let name = field.name.of(buffer);
@@ -96,7 +97,7 @@ fn are_plain(head: &Head, buffer: &[u8]) -> bool {
 /// A request on the fast path.
 pub(crate) struct FastRequest {
     remembered: Rc<UrlRoute>,
-    /// What is remembered is of requests with this one's query.
+    /// The entry is for requests with this one's query.
     with_query: bool,
     /// Its site is at it until it has been answered.
     busy: Rc<Busy>,
@@ -187,7 +188,7 @@ fn ask_worker(
     }
 }
 
-/// What a worker is told of the request.
+/// Encodes the request for a worker.
 fn work(
     thread: &Thread,
     peer: &Peer,
@@ -227,11 +228,11 @@ fn work(
 pub(crate) struct Handover {
     pub(crate) exchange: Exchange,
     pub(crate) frames: Frames,
-    /// What came after them.
+    /// The error after them.
     pub(crate) failed: Option<Error>,
 }
 
-/// What a worker's answer has come to.
+/// The result of a worker's response.
 pub(crate) enum Answer {
     /// Head and body are there to be sent as they are.
     Plain(Plain),
@@ -369,7 +370,7 @@ impl FastRequest {
         request
     }
 
-    /// Whether it is not served to its end if its client leaves.
+    /// Returns whether it is not served to its end if its client leaves.
     pub(crate) fn ends_with_client(&self) -> bool {
         matches!(&self.remembered.route, Route::Socket(way, _) if way.ends_with_client())
     }

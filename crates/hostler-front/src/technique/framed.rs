@@ -38,7 +38,7 @@ struct FrameStream {
 }
 
 impl FrameStream {
-    /// What is there of a chunk; `None`: more is needed.
+    /// Takes the available part of a chunk; `None`: more is needed.
     fn piece(&mut self) -> Result<Option<Bytes>, String> {
         let Some(decoder) = &mut self.decoder else {
             return Ok((!self.buffer.is_empty()).then(|| self.buffer.split().freeze()));
@@ -68,7 +68,7 @@ impl FrameStream {
         }
     }
 
-    /// What is left at the end of the output.
+    /// Returns the rest at the end of the output.
     fn end(&mut self) -> Option<Result<Bytes, BodyError>> {
         self.over = true;
         let is_whole = self.decoder.as_ref().is_none_or(Decoder::is_done);

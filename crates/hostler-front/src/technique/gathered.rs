@@ -65,7 +65,7 @@ impl AnswerPieces {
     }
 }
 
-/// What there was of an answer that broke off.
+/// The received part of a response that broke off.
 pub(crate) struct Remains {
     pub(crate) gathered: AnswerPieces,
     pub(crate) why: Option<String>,

@@ -11,7 +11,7 @@ use hostler_wire::site::{FileInfo, FileKind};
 use hostler_wire::work::{Fields, FileFacts, RequestHead, request_flag};
 use std::time::UNIX_EPOCH;
 
-/// What has to be made for a head, which only borrows.
+/// Values made for a head, which only borrows.
 pub(crate) struct Texts {
     remote: String,
     local: String,
@@ -100,7 +100,7 @@ pub(crate) fn fields(table: &Table) -> Fields<'_> {
     table.iter().map(|(name, value)| (&**name, &**value)).collect()
 }
 
-/// What can be said of it before anything is asked of a worker.
+/// Returns the flags known before a worker is asked.
 pub(crate) fn flags(request: &Request) -> u32 {
     let facts = [
         (request.client.peer.tls.is_some(), request_flag::TLS),
@@ -120,7 +120,7 @@ fn is_redirected(request: &Request) -> bool {
     request.prev.is_some() || (request.origin == Origin::Redirect && !request.is_part())
 }
 
-/// What stands at the file name.
+/// Returns facts about the file at the file name.
 fn facts(found: &FileEntry) -> FileFacts {
     found.info().map_or_else(FileFacts::default, of_info)
 }

@@ -15,7 +15,7 @@ pub(crate) fn body_length(request: &Request) -> BodyLength {
     BodyLength::of(request.target.body.length())
 }
 
-/// Whether the client has said that its request has a body of no bytes.
+/// Returns whether the client has said that its request has a body of no bytes.
 pub(crate) fn says_zero(request: &Request) -> bool {
     request.target.headers_in.find("Content-Length").and_then(|value| decimal(value)) == Some(0)
 }
@@ -33,24 +33,24 @@ impl<'a> EndToEnd<'a> {
         Self { request, named: request.target.headers_in.joined(b"Connection") }
     }
 
-    /// Whether a field is sent on.
+    /// Returns whether a field is sent on.
     pub(crate) fn has(&self, name: &[u8]) -> bool {
         !is_hop_by_hop(name) && !is_written(name) && (!self.is_named(name) || self.is_kept(name))
     }
 
-    /// Whether the client has said of a field that it is about this connection only (RFC 9110 §7.6.1).
+    /// Returns whether the client has said of a field that it is about this connection only (RFC 9110 §7.6.1).
     pub(crate) fn is_named(&self, name: &[u8]) -> bool {
         self.named.as_ref().is_some_and(|named| has_token(named, name))
     }
 
-    /// Whether the field stays whatever `Connection` says: the user was told from it.
+    /// Returns whether the field stays whatever `Connection` says: the user was told from it.
     fn is_kept(&self, name: &[u8]) -> bool {
         let is = |other: &[u8]| name.eq_ignore_ascii_case(other);
         self.request.user.is_some() && (is(b"Authorization") || is(b"Cookie"))
     }
 }
 
-/// Whether this server writes the field itself: where the request goes, and how long its body is.
+/// Returns whether this server writes the field itself: where the request goes, and how long its body is.
 fn is_written(name: &[u8]) -> bool {
     const NAMES: [&[u8]; 3] = [b"Host", b"Expect", b"Content-Length"];
     NAMES.iter().any(|one| name.eq_ignore_ascii_case(one))

@@ -35,7 +35,7 @@ pub(crate) struct Engines {
     made: Vec<[OnceLock<Arc<Pool>>; 2]>,
     /// The pools of groups.
     grouped: Mutex<HashMap<Which, Arc<Pool>>>,
-    /// How often processes of pools were ended that nobody needed, when it was last looked.
+    /// The number of unused pools stopped, at the last check.
     ends: AtomicU64,
     /// Pools that have ended have left memory.
     untidy: AtomicBool,
@@ -50,7 +50,7 @@ pub(crate) struct Which {
     group: Option<Arc<str>>,
 }
 
-/// What stands before a group's name in [`Engines::mark`].
+/// The prefix of a group's name in [`Engines::mark`].
 const GROUP: &str = "\n";
 
 /// Groups that requests may make, of all sites together. Those that sections make have no limit.
@@ -131,7 +131,7 @@ impl Engines {
         self.plan.all[which.index].key.engine.groups.is_some_and(|groups| groups.are_configured)
     }
 
-    /// What the programs of its pool of an engine call a virtual host.
+    /// Returns the number by which programs of its pool of an engine know a virtual host.
     pub(crate) fn place(&self, server: &Server, engine: &Engine) -> u32 {
         self.share(server, engine).place
     }
@@ -230,7 +230,7 @@ impl Engines {
         self.made.iter().flatten().filter_map(OnceLock::get).chain(grouped.values()).cloned().collect()
     }
 
-    /// What all pools are at that have been made.
+    /// Returns the state of all existing pools.
     pub(crate) fn statuses(&self) -> Vec<Status> {
         self.all().iter().map(|pool| pool.status()).collect()
     }

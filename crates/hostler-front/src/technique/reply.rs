@@ -1,4 +1,4 @@
-//! What a worker says of its answer, and what becomes of it.
+//! Applies a worker's response to the request.
 //!
 //! Values are pieces of the message that they came in: nothing is copied but what is changed.
 

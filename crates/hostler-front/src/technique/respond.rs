@@ -29,11 +29,11 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-/// How much of an answer is gathered so that its length is known before it is sent, in bytes.
+/// The most bytes of a response that are gathered so that its length is known before it is sent.
 pub(crate) const WHOLE: usize = 64 << 10;
 
-/// How long a program may go on whose client has gone: programs do work of their own in requests that nobody waits for
-/// (WordPress' cron).
+/// The longest time a program may continue after its client has left: programs do work of their own in requests that
+/// nothing waits for (WordPress' cron).
 pub(crate) const LONGEST_ALONE: Duration = Duration::from_secs(600);
 
 /// Has the engine answer.
@@ -46,11 +46,11 @@ pub(crate) fn respond(request: &mut Request, ask: Ask) -> Later<'_, Result<Body,
     })
 }
 
-/// What is asked of whom.
+/// The request to a pool.
 pub(crate) struct Ask {
     /// The engine, which is also the module whose lines stand in the log.
     pub(crate) engine: &'static Engine,
-    /// What its workers may say beyond an answer; `None`: nothing.
+    /// The messages that its workers may send beyond a response; `None`: none.
     pub(crate) dialect: Option<&'static dyn Dialect>,
     /// A process for this request alone.
     pub(crate) one_shot: bool,
@@ -58,7 +58,7 @@ pub(crate) struct Ask {
     pub(crate) group: Option<Arc<str>>,
     /// How long it may take; `None`: `HostlerWorkerTimeout`.
     pub(crate) timeout: Option<TimeLimit>,
-    /// What becomes of it when its client goes.
+    /// The treatment of the request when its client leaves.
     pub(crate) on_abandon: OnAbandon,
     /// How the answer's fields meet those that are set already.
     pub(crate) merge: FieldMerge,
@@ -278,7 +278,7 @@ pub(crate) fn fail(request: &mut Request, engine: &str, error: &Error) -> Halt {
 struct Output {
     /// `None`: the answer is complete, or has broken off.
     conversation: Option<Conversation>,
-    /// What came before anybody took it.
+    /// Output that arrived before anything took it.
     gathered: AnswerPieces,
     /// The request, for the log.
     request: Box<Request>,

@@ -7,10 +7,10 @@ use hostler_gateway::backend::ring::Exchange;
 use hostler_wire::work::Severity;
 use std::cell::Cell;
 
-/// What was written so far.
+/// The lines written so far.
 #[derive(Debug)]
 pub(crate) struct LineLog {
-    /// Whose lines they are.
+    /// The module named in the lines.
     module: &'static str,
     /// The worker's process.
     pid: u32,

@@ -42,7 +42,7 @@ use std::time::Duration;
 /// Most pools of a site. Those that nobody uses make room for others.
 const MOST: usize = 256;
 
-/// Where a program is. Whoever makes one answers for it that the site may reach it.
+/// The address of a program. Its creator has checked that the site may reach it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Address {
     /// A Unix socket, connected to by the site's process: whatever its user may reach.
@@ -71,12 +71,12 @@ impl fmt::Display for Address {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Target {
     pub(crate) address: Address,
-    /// How long a connection may take to be made.
+    /// The time limit for connecting.
     pub(crate) connect_timeout: Duration,
     pub(crate) settings: Settings,
 }
 
-/// What tells pools apart: protocol, virtual host, and what it is connected to.
+/// The key of a pool: protocol, virtual host, and address.
 type Key = (TypeId, u32, Arc<Target>);
 
 /// A pool of whatever protocol.
@@ -120,7 +120,7 @@ pub(crate) struct Sockets {
 type PoolTable = HashMap<Key, Arc<dyn Any + Send + Sync>, foldhash::fast::RandomState>;
 
 thread_local! {
-    /// What the thread remembers of [`Sockets`], and of which epoch that is.
+    /// The thread's copy of [`Sockets`], and its epoch.
     static KNOWN: RefCell<(u64, PoolTable)> = RefCell::default();
 }
 
@@ -240,7 +240,7 @@ impl Sockets {
         pool
     }
 
-    /// What all pools are at that there are.
+    /// Returns the state of all existing pools.
     pub(crate) fn statuses(&self) -> Vec<Status> {
         let all = (0..self.sites.len() as SiteId).flat_map(|site| {
             let pools = self.of(site);

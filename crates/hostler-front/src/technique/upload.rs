@@ -6,7 +6,7 @@ use hostler_gateway::backend::{ring, stream};
 use hostler_wire::work::ToWorker;
 use std::task::{Context, Poll};
 
-/// Who takes it.
+/// A receiver of a body.
 pub(crate) trait Takes {
     /// Ready when there is room for more.
     fn poll_room(&mut self, context: &mut Context<'_>) -> Poll<()>;
@@ -63,7 +63,7 @@ impl Upload {
         Self { body, has_begun: false }
     }
 
-    /// Whether some of it has gone.
+    /// Returns whether some of it has gone.
     pub(crate) fn has_begun(&self) -> bool {
         self.has_begun
     }

@@ -104,7 +104,7 @@ fn upstream(worker: &Worker, buffer: Option<u32>) -> Arc<Upstream> {
     Upstream::new(&worker.url.to_string(), target(&worker.url), settings(&worker.parameters, buffer))
 }
 
-/// Where a URL's server is.
+/// Returns the address of a URL's server.
 pub(crate) fn target(url: &Url) -> Target {
     match &url.unix {
         Some(path) => Target::Unix(path.clone()),

@@ -19,9 +19,9 @@ use tokio::sync::{Semaphore, mpsc, oneshot, watch};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-/// How long a new generation waits for pools, all together.
+/// The longest time a new generation waits for pools, all together.
 const LONGEST: Duration = Duration::from_secs(10);
-/// How long a site's process may take to name its pools, and how many are asked at the same time.
+/// The time limit for a site's process to name its pools, and the number asked at the same time.
 const ANSWER: Duration = Duration::from_secs(1);
 const ASKED: usize = 32;
 /// Pools that are made ready at the same time, for each thread: those that have to load keep a processor busy.
@@ -29,10 +29,10 @@ const AT_ONCE: usize = 2;
 /// One that takes longer does not keep others waiting.
 const LONG: Duration = Duration::from_secs(1);
 
-/// What is to be made ready.
+/// Something to make ready.
 pub(crate) enum Wanted {
     Pool(Which),
-    /// What a module has of a site's.
+    /// A module's program of a site.
     Program(Resumes, SiteId),
 }
 
@@ -47,7 +47,7 @@ impl Wanted {
 
 /// That, and who is told, by the end of this.
 type Order = (Wanted, oneshot::Sender<()>);
-/// What a thread is told to make ready.
+/// Orders to a thread to make something ready.
 pub(crate) type Orders = mpsc::UnboundedReceiver<Order>;
 
 /// The threads that make pools ready, each its share: they look after them from then on.

@@ -7,7 +7,7 @@ use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use sha1::{Digest as _, Sha1};
 
-/// What a server puts behind a key, to show that it has understood it.
+/// The text that a server appends to a key to prove that it has understood it.
 const MARK: &[u8] = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
 
 /// The protocol that the request asks for, where it is of that kind.
@@ -23,7 +23,7 @@ pub(crate) fn key(request: &Request) -> Option<String> {
     Some(STANDARD.encode([one.to_ne_bytes(), other.to_ne_bytes()].concat()))
 }
 
-/// Whether a server that has changed the protocol has understood the key, if one was sent.
+/// Returns whether a server that has changed the protocol has understood the key, if one was sent.
 pub(crate) fn is_accepted(key: Option<&str>, accepted: Option<&[u8]>) -> bool {
     let expected = key.map(|key| STANDARD.encode(Sha1::digest([key.as_bytes(), MARK].concat())));
     expected.is_none_or(|expected| accepted.is_some_and(|said| said.trim_ascii() == expected.as_bytes()))

@@ -60,7 +60,7 @@ impl Backends {
         Ok(backends)
     }
 
-    /// How servers are spoken to with these settings. `http2`: nothing else is offered them.
+    /// Returns the TLS settings for servers. `http2`: only HTTP/2 is offered.
     ///
     /// # Errors
     /// What can't be used, and why.
@@ -120,7 +120,7 @@ impl Backends {
     }
 }
 
-/// Where something is said of TLS to other servers.
+/// Returns the configuration line of the TLS settings for other servers.
 fn place(config: &Config, server: &Server) -> String {
     let settings = server.settings.iter().chain(&config.main().settings);
     let mut found = settings.filter(|s| s.directive.starts_with("SSLProxy")).map(|s| (s.origin, s.directive));
@@ -129,7 +129,7 @@ fn place(config: &Config, server: &Server) -> String {
     format!("{file}:{}: {directive}", origin.line)
 }
 
-/// Whether a server is who it should be.
+/// True if a server is who it should be.
 #[derive(Debug)]
 struct Verifier {
     policy: Policy,
@@ -194,7 +194,7 @@ impl ServerCertVerifier for Verifier {
     }
 }
 
-/// Whether a certificate is for a server that is called so (`modssl_X509_match_name`).
+/// Returns whether a certificate is for a server that is called so (`modssl_X509_match_name`).
 fn is_called(certificate: &X509Certificate<'_>, name: &str, check: NameCheck) -> bool {
     let commons = certificate.subject().iter_common_name().filter_map(|common| common.as_str().ok());
     let mut commons = commons.filter(|common| !common.contains('\0'));
@@ -227,14 +227,14 @@ fn matches(own: &str, name: &str) -> bool {
     name.split_once('.').is_some_and(|(first, rest)| !first.is_empty() && rest.eq_ignore_ascii_case(suffix))
 }
 
-/// What servers are shown that ask (SSLProxyMachineCertificateFile).
+/// The certificate shown to servers that ask for one (SSLProxyMachineCertificateFile).
 #[derive(Debug)]
 struct Machine(Vec<TestCertificate>);
 
 #[derive(Debug)]
 struct TestCertificate {
     certified: Arc<CertifiedKey>,
-    /// Who has signed it, and the certificates above it.
+    /// Its issuers: the signing certificate, and those above it.
     issuers: Vec<Vec<u8>>,
 }
 

@@ -26,7 +26,7 @@ struct StapledCertificate {
 }
 
 impl Keys {
-    /// What is told of them.
+    /// Returns the facts about them.
     pub(super) fn facts(&self) -> CertificateFacts {
         let first = self.0.first().and_then(|shown| shown.certified.cert.first());
         first.map(CertificateFacts::server).unwrap_or_default()
@@ -81,7 +81,7 @@ pub(super) fn certificates(path: &str, pem: &[u8]) -> Result<Vec<CertificateDer<
     all_in(path, pem, "certificate")
 }
 
-/// Whether a path of the configuration stands for the files of a folder, of which there may be none.
+/// Returns whether a path of the configuration stands for the files of a folder, of which there may be none.
 pub(super) fn is_folder(path: &str) -> bool {
     path.ends_with('/') || path.ends_with(EVERY_FILE)
 }

@@ -21,25 +21,25 @@ use webpki::{EndEntityCert, KeyUsage, RawPublicKeyEntity, anchor_from_trusted_ce
 use x509_parser::certificate::X509Certificate;
 use x509_parser::prelude::FromDer;
 
-/// What a virtual host asks of clients' certificates.
+/// A virtual host's requirements of clients' certificates.
 #[derive(Debug)]
 pub(super) struct Policy {
     /// Of the whole virtual host.
     verify: Verify,
     depth: u8,
     any_issuer: bool,
-    /// Who may stand at the end of a chain.
+    /// The possible ends of a chain.
     anchors: Vec<TrustAnchor<'static>>,
     /// The same, whole: a client may be one of them.
     roots: Vec<CertificateDer<'static>>,
-    /// What may stand in a chain although the client has not sent it.
+    /// Certificates that may be part of a chain although the client has not sent them.
     intermediates: Vec<CertificateDer<'static>>,
     names: Vec<DistinguishedName>,
     revocation: Revocation,
     algorithms: WebPkiSupportedAlgorithms,
-    /// What certificates have to be good for.
+    /// The required key usage.
     usage: KeyUsage,
-    /// Who is asked about them.
+    /// The look-up of their revocation.
     lookup: Option<Lookup>,
 }
 
@@ -91,7 +91,7 @@ impl Policy {
         })
     }
 
-    /// What the certificate of a connection is worth; `None` if the client has shown none.
+    /// Returns the validity of the connection's certificate; `None` if the client has shown none.
     pub(super) fn shown(&self, chain: Option<&[CertificateDer<'_>]>) -> Option<ClientCertificate> {
         let (client, above) = chain?.split_first()?;
         Some(ClientCertificate {

@@ -1,4 +1,4 @@
-//! What handshakes of a virtual host are made of: versions, cipher suites, groups, tickets.
+//! The ingredients of a virtual host's handshakes: versions, cipher suites, groups, tickets.
 
 use super::cipher;
 use hostler_config::Server;
@@ -6,7 +6,7 @@ use hostler_config::directives::ssl::Ciphers;
 use rustls::crypto::{CryptoProvider, SupportedKxGroup};
 use std::sync::Arc;
 
-/// What a virtual host says of handshakes.
+/// A virtual host's settings of handshakes.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub(super) struct Handshake {
     pub(super) tls12: bool,

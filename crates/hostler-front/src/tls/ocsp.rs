@@ -29,13 +29,13 @@ const MOST_ISSUERS: usize = 16;
 /// Bytes of a question's nonce: as many as OpenSSL sends.
 const NONCE: usize = 16;
 
-/// How a virtual host looks up certificates.
+/// A virtual host's look-up of certificates.
 #[derive(Debug)]
 pub(super) struct Lookup {
     settings: Ocsp,
     responder: Option<Responder>,
     proxy: Option<Responder>,
-    /// Whose signature is good besides the authority's.
+    /// The signers that are trusted besides the authority.
     signers: Vec<CertificateDer<'static>>,
     asker: Asker,
 }
@@ -48,7 +48,7 @@ pub(super) struct Refusal {
     pub(super) why: String,
 }
 
-/// What is not known is not good.
+/// Refuses a certificate of unknown status.
 pub(super) fn unknown(why: impl Into<String>) -> Refusal {
     Refusal { words: "application verification failure", why: why.into() }
 }
@@ -155,7 +155,7 @@ impl Lookup {
         }
     }
 
-    /// Who is asked about a certificate.
+    /// Returns the responder for a certificate.
     fn responder(&self, certificate: &X509Certificate<'_>) -> Result<Option<Responder>, Refusal> {
         match responder::named(certificate).filter(|_| self.settings.overrides != Some(true)) {
             Some(url) => Responder::parse(url).map(Some).map_err(unknown),
@@ -187,7 +187,7 @@ impl Lookup {
     }
 }
 
-/// Whether an authority has charged the owner of a certificate with answers.
+/// Returns whether an authority has charged the owner of a certificate with answers.
 fn answers_for(signer: &X509Certificate<'_>, issuer: &X509Certificate<'_>, now: i64) -> bool {
     let usage = signer.extended_key_usage().ok().flatten();
     let (begin, end) = (signer.validity().not_before.timestamp(), signer.validity().not_after.timestamp());
@@ -197,7 +197,7 @@ fn answers_for(signer: &X509Certificate<'_>, issuer: &X509Certificate<'_>, now: 
         && has_signed(issuer, signer)
 }
 
-/// Whether the owner of a certificate has signed another.
+/// Returns whether the owner of a certificate has signed another.
 fn has_signed(issuer: &X509Certificate<'_>, certificate: &X509Certificate<'_>) -> bool {
     issuer.subject().as_raw() == certificate.issuer().as_raw()
         && certificate.verify_signature(Some(issuer.public_key())).is_ok()

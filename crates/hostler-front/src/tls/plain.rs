@@ -24,7 +24,7 @@ use tokio::net::TcpStream;
 const LONGEST: usize = 8 << 10;
 /// Longest document of the virtual host's that is sent, in bytes.
 const LONGEST_PAGE: usize = 1 << 20;
-/// How long it may take, and how long the client may take to read the answer.
+/// The time limit of the exchange, and of the client's reading of the response.
 const PATIENCE: Duration = Duration::from_secs(3);
 
 /// Answers 400, and logs the request.

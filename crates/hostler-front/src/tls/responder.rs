@@ -19,7 +19,7 @@ const RESPONDER: &str = "1.3.6.1.5.5.7.48.1";
 /// Longest answer, in bytes.
 const LONGEST: usize = 64 << 10;
 
-/// Where a responder is.
+/// The address of a responder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Responder {
     /// Without brackets.
@@ -75,7 +75,7 @@ pub(super) fn named<'a>(certificate: &X509Certificate<'a>) -> Option<&'a str> {
     })
 }
 
-/// How a certificate is meant in questions.
+/// Returns the identification of a certificate in requests.
 pub(super) fn id(certificate: &X509Certificate<'_>, issuer: &X509Certificate<'_>) -> CertId {
     let hash = |bytes: &[u8]| {
         let mut out = [0; 20];
@@ -89,7 +89,7 @@ pub(super) fn id(certificate: &X509Certificate<'_>, issuer: &X509Certificate<'_>
     }
 }
 
-/// What the responder says.
+/// Asks the responder.
 ///
 /// # Errors
 /// Why it says nothing within this time.

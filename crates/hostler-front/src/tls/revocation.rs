@@ -23,7 +23,7 @@ use x509_parser::x509::AlgorithmIdentifier;
 #[derive(Debug)]
 pub(super) struct Revocation {
     which: Revocable,
-    /// What no list is about is good (`no_crl_for_cert_ok`).
+    /// A certificate that no list covers is accepted (`no_crl_for_cert_ok`).
     unknown_ok: bool,
     lists: Vec<CertRevocationList<'static>>,
     /// All of them, as they are looked up here.
@@ -73,12 +73,12 @@ impl Revocation {
         Ok(Self { which: asked.which, unknown_ok: asked.unknown_ok, lists, own, is_own })
     }
 
-    /// Whether chains are looked up here, not by webpki.
+    /// Returns whether chains are looked up here, not by webpki.
     pub(super) fn is_own(&self) -> bool {
         self.which != Revocable::None && self.is_own
     }
 
-    /// Whether those above a client's certificate are looked up, too.
+    /// Returns whether those above a client's certificate are looked up, too.
     pub(super) fn is_of_chains(&self) -> bool {
         self.which == Revocable::Chain
     }
@@ -88,7 +88,7 @@ impl Revocation {
         self.lists.iter().collect()
     }
 
-    /// What webpki is told; `None`: it looks nothing up.
+    /// Returns webpki's options; `None`: no look-up.
     pub(super) fn options<'a>(
         &self,
         lists: &'a [&'a CertRevocationList<'a>],
@@ -150,7 +150,7 @@ struct List {
     end: Option<i64>,
     /// It has a critical extension: it is about some of the issuer's certificates, or of other issuers.
     is_partial: bool,
-    /// What is signed, how, and the signature.
+    /// The signed data, the algorithm, and the signature.
     data: Vec<u8>,
     algorithm: Vec<u8>,
     signature: Vec<u8>,

@@ -10,7 +10,7 @@ use ring::rand::{SecureRandom as _, SystemRandom};
 use rustls::server::ProducesTickets;
 use std::fmt;
 
-/// How long a ticket is good for, in seconds: as long as the library's own.
+/// The lifetime of a ticket, in seconds: the library's own.
 const LIFETIME: u32 = 12 * 60 * 60;
 
 /// Makes tickets, and reads those of others with the same file.

@@ -7,7 +7,7 @@ pub(crate) fn class(accept_encoding: &[u8]) -> u8 {
     bit("gzip", 1) | bit("br", 2)
 }
 
-/// Whether a client that sent `field` takes `coding`.
+/// Returns whether a client that sent `field` takes `coding`.
 pub(crate) fn takes(field: &[u8], coding: &str) -> bool {
     for item in field.split(|&byte| byte == b',') {
         let mut parts = item.split(|&byte| byte == b';').map(<[u8]>::trim_ascii);

@@ -1,5 +1,5 @@
-//! What others keep with a thing that knows nothing of them: one value of each type, so that threads, sites and open files
-//! need not name what modules have there.
+//! Data that other parts attach to an object that does not know them: one value of each type, so that threads, sites
+//! and open files need not name the modules' data.
 
 use smallvec::SmallVec;
 use std::any::{Any, TypeId};

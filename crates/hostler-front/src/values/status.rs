@@ -72,7 +72,7 @@ pub(crate) fn reason(code: u16) -> &'static str {
 
 const UNKNOWN: &str = "Unknown Reason";
 
-/// Whether Apache has a status line for it (`ap_get_status_line`).
+/// Returns whether Apache has a status line for it (`ap_get_status_line`).
 pub(crate) fn has_line(code: u16) -> bool {
     code != 418 && reason(code) != UNKNOWN
 }

@@ -24,7 +24,7 @@ impl Table {
         self.find(name).is_some()
     }
 
-    /// How many entries `name` has.
+    /// Returns the number of `name`'s entries.
     pub(crate) fn count(&self, name: impl AsRef<[u8]>) -> usize {
         let name = name.as_ref();
         self.entries.iter().filter(|(n, _)| n.eq_ignore_ascii_case(name)).count()

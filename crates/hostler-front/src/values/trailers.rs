@@ -1,4 +1,4 @@
-//! Which fields may come behind a body (RFC 9110 §6.5.1).
+//! The fields that are allowed after a body (RFC 9110 §6.5.1).
 
 /// Fields about the connection, the body's length or its meaning, whom a request is for or who sends it, and how an answer is
 /// to be treated: who has read as far as the end has acted on them already, or must not believe them there.
@@ -49,7 +49,7 @@ const NEVER: [&[u8]; 38] = [
     b"content-disposition",
 ];
 
-/// Whether a field may.
+/// Returns whether a field may.
 pub(crate) fn may_follow(name: &[u8]) -> bool {
     !NEVER.iter().any(|never| name.eq_ignore_ascii_case(never))
 }

@@ -20,7 +20,7 @@ pub type Pool = stream::Pool<Ajp>;
 /// A request's conversation.
 pub type Exchange = stream::Exchange<Ajp>;
 
-/// What the conversation has to know of a request.
+/// The facts of a request that the exchange needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ask {
     /// Its body. Where the length is known the container waits for the first piece without asking for it.
@@ -55,7 +55,7 @@ pub struct Talk {
     meter: Meter,
     /// The body has ended before its announced length.
     is_cut: bool,
-    /// What of the body has come and was not asked for yet.
+    /// The part of the body that has arrived and was not requested yet.
     held: BytesMut,
     /// Bytes of it that the container waits for.
     wanted: Option<usize>,
@@ -79,7 +79,7 @@ pub fn ping() -> Bytes {
     question.into()
 }
 
-/// What begins a request, for [`stream::Work::head`].
+/// Encodes the start of a request, for [`stream::Work::head`].
 ///
 /// # Errors
 /// [`TooLong`]: it does not fit into one packet.

@@ -58,7 +58,7 @@ impl Meter {
         admitted
     }
 
-    /// Whether bytes are missing that were announced.
+    /// Returns whether bytes are missing that were announced.
     #[must_use]
     pub const fn is_short(self) -> bool {
         matches!(self.left, Some(left) if left > 0)

@@ -31,29 +31,28 @@ use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe;
 use tokio::time::Instant;
 
-/// Where the request's body comes from.
+/// The source of the request's body.
 pub trait Input {
     /// The next piece; `None` at the end.
     fn poll_chunk(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Bytes, Error>>>;
 }
 
-/// Where the program's error lines go.
+/// The destination of the program's error lines.
 pub trait Sink {
     /// A line without its end.
     fn line(&mut self, line: &[u8]);
 }
 
-/// How long after a program's end its output may stay silent while somebody (a process it has left behind) still
-/// holds it open.
+/// The longest silence of an ended program's output while another process (one it left behind) still holds it open.
 const HELD_OPEN: Duration = Duration::from_secs(2);
-/// How long to wait after the end of the output for the program's own end, which tells how it ended.
+/// The time to wait after the end of the output for the program's exit status.
 const FAREWELL: Duration = Duration::from_millis(250);
 /// First space for reading output, in bytes; most answers are small.
 const FIRST_READ: usize = 8 << 10;
 /// Space for reading output once it turns out to be more; a pipe holds as much.
 const NEXT_READ: usize = 64 << 10;
 
-/// How long a program without a proper header is listened to, where somebody wants to know what it says.
+/// The time for which the output of a program without a proper header is read, if the output is wanted.
 const HEARD_OUT: Duration = Duration::from_secs(1);
 
 /// The beginning of a program's output.
@@ -79,7 +78,7 @@ fn outputs<S: Sink>(stdout: OwnedFd, stderr: OwnedFd, sink: S) -> io::Result<(pi
     Ok((pipe::Receiver::from_owned_fd_unchecked(stdout)?, Stderr::new(stderr, sink)?))
 }
 
-/// How far the output has come.
+/// The progress of the output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
     /// It may go on.
@@ -208,13 +207,13 @@ impl<I: Input, P: Process, S: Sink> Exchange<I, P, S> {
         self.heard.most = most;
     }
 
-    /// What was heard.
+    /// Returns the output read so far.
     #[must_use]
     pub fn heard(&self) -> &[u8] {
         &self.heard.bytes
     }
 
-    /// What a program says after a header that is none: it has a moment for it.
+    /// Reads on for a moment after an invalid header.
     async fn hear_out(&mut self) {
         let until = Instant::now() + HEARD_OUT;
         while !self.heard.is_full() {
@@ -393,7 +392,7 @@ impl<I: Input, P: Process, S: Sink> Exchange<I, P, S> {
     }
 }
 
-/// Nobody wants the rest of the answer. A program whose output has ended may go on working, though.
+/// Discards the rest of the response. A program whose output has ended may continue to work, though.
 impl<I, P: Process, S: Sink> Drop for Exchange<I, P, S> {
     fn drop(&mut self) {
         if self.exit.is_none() && self.stage == Stage::Open {
@@ -402,7 +401,7 @@ impl<I, P: Process, S: Sink> Drop for Exchange<I, P, S> {
     }
 }
 
-/// Whoever watched over the program has ended, and the program with it: what has come of its answer is not all of it.
+/// The error when the program's supervisor has exited, and the program with it: the response is incomplete.
 fn unattended() -> Error {
     Error::new(Kind::SiteLost)
 }

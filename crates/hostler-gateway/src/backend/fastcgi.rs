@@ -25,10 +25,10 @@ pub type Exchange = stream::Exchange<FastCgi>;
 /// (`FCGI_MPXS_CONNS`).
 const REQUEST: u16 = 1;
 
-/// What is asked of an application.
+/// The facts of a request for an application.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ask {
-    /// Whether the connection is kept.
+    /// True if the connection is kept.
     pub keep: Keep,
     /// Of a filter: how many bytes of the body are the request's own. The file follows (§6.4).
     pub own: Option<u64>,
@@ -41,7 +41,7 @@ pub struct Talk {
     body: Sending,
 }
 
-/// What of the body is on its way.
+/// The part of the body that is being sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Sending {
     /// The request's own, and nothing follows.
@@ -62,7 +62,7 @@ impl Sending {
     }
 }
 
-/// What begins a request, for [`stream::Work::head`]: its variables (RFC 3875 §4.1), as names and values.
+/// Encodes the start of a request, for [`stream::Work::head`]: its variables (RFC 3875 §4.1) as names and values.
 ///
 /// # Errors
 /// [`TooLong`]: a name or a value has 2³¹ bytes or more.

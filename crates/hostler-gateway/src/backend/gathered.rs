@@ -27,7 +27,7 @@ impl PieceQueue {
         }
     }
 
-    /// Whether `most` bytes are not exceeded, and more may come.
+    /// Returns whether `most` bytes are not exceeded, and more may come.
     pub(super) fn has_room(&self, most: usize) -> bool {
         self.length <= most && self.failed.is_none()
     }

@@ -14,7 +14,7 @@ const LARGE: usize = 8 << 10;
 /// Interim answers (1xx) that may come before the answer, as many as Apache takes.
 const MOST_INTERIM: u32 = 9;
 
-/// How a request's body is sent.
+/// The framing of a request's body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sending {
     /// There is none.
@@ -48,14 +48,14 @@ impl Sending {
         })
     }
 
-    /// What ends the body.
+    /// Returns the bytes that end the body.
     #[must_use]
     pub fn end(self) -> Bytes {
         if self == Self::Chunked { Bytes::from_static(b"0\r\n\r\n") } else { Bytes::new() }
     }
 }
 
-/// What has to be known of the request to understand its answer.
+/// The facts of the request that are needed to interpret its response.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RequestFacts {
     /// Its method is HEAD.
@@ -114,7 +114,7 @@ enum State {
     Chunked(Box<Decoder>),
     Trailers(Vec<(Vec<u8>, Vec<u8>)>),
     UntilClosed,
-    /// What is said next is the end.
+    /// The next output is the end.
     Ends,
     Upgrades,
     Over,
@@ -139,19 +139,19 @@ impl Answer {
         Self { asked, limits, state: State::Head, keeps: false, interim: 0, begun: false }
     }
 
-    /// Whether something of it has come.
+    /// Returns whether something of it has come.
     #[must_use]
     pub const fn has_begun(&self) -> bool {
         self.begun
     }
 
-    /// Whether it has ended, whatever becomes of the connection.
+    /// Returns whether it has ended, whatever becomes of the connection.
     #[must_use]
     pub const fn is_over(&self) -> bool {
         matches!(self.state, State::Over)
     }
 
-    /// Whether it has ended so that another request may follow on the connection.
+    /// Returns whether it has ended so that another request may follow on the connection.
     #[must_use]
     pub const fn keeps(&self) -> bool {
         self.keeps && matches!(self.state, State::Over)

@@ -41,12 +41,12 @@ pub type Pool = pool::Pool<Ring>;
 pub(crate) type Worker = pool::worker::Worker<Ring>;
 pub(crate) type RunningRequest = pool::ticket::RunningRequest<Ring>;
 
-/// What all workers of a pool share.
+/// State that all workers of a pool share.
 pub struct Common {
     threads: u32,
     /// By which workers wake the front's threads, while there is something to be woken for.
     bells: Mutex<Option<Arc<Bells>>>,
-    /// What they have said and is still kept.
+    /// The bytes of their output that are still buffered.
     kept: Arc<BytesInUse>,
 }
 

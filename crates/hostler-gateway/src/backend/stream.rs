@@ -39,28 +39,28 @@ use std::time::Duration;
 pub trait Protocol: Sized + Send + Sync + 'static {
     /// Its name in URLs, and in the names of pools: `fcgi`.
     const NAME: &'static str;
-    /// What it has to know of a request beyond the bytes of [`Work::head`].
+    /// The facts of a request beyond the bytes of [`Work::head`].
     type Ask: Clone + Debug + Send;
     /// One conversation: the reader of its answer, and what has to be known of it to write on.
     type Answer: Send;
-    /// What an answer begins with, where the protocol has a form of its own for that: [`Event::Head`].
+    /// The head of a response, where the protocol has a form of its own for it: [`Event::Head`].
     type Head: Send;
 
     /// For the answer to a request that is about to be sent.
     fn answer(ask: &Self::Ask) -> Self::Answer;
 
-    /// What wakes a program that is to look into its memory; it is said over the socket, between requests. `None`: the protocol
-    /// has no words for memory.
+    /// The bytes that wake a program that should look into its memory, sent over the socket between requests. `None`:
+    /// the protocol has no such message.
     const CALL: Option<&'static [u8]> = None;
 
-    /// What offers memory to the other side of a new connection, for requests to go through that and not through the socket: with
-    /// it go the memory's descriptor and those of the bells by which the threads of the front are woken. `bells`: no other ones
-    /// have this number.
+    /// Offers memory to the other side of a new connection, so that requests use it instead of the socket. The memory's
+    /// descriptor goes along, and those of the bells that wake the front's threads. `bells`: their number, which no
+    /// others have.
     fn offer_memory(_bells: u64) -> Vec<u8> {
         Vec::new()
     }
 
-    /// Which process of the program's it is that has taken the offered memory, if it has said so.
+    /// Returns the pid of the program's process that has taken the offered memory, if it has reported it.
     fn memory_user(_: &Self::Answer) -> Option<u32> {
         None
     }
@@ -79,7 +79,7 @@ pub trait Protocol: Sized + Send + Sync + 'static {
     /// which a body is asked for.
     fn reply(_: &mut Self::Answer, _: &mut Vec<u8>) {}
 
-    /// Whether there may be a further piece of the request's body.
+    /// Returns whether there may be a further piece of the request's body.
     fn has_room(_: &Self::Answer) -> bool {
         true
     }
@@ -96,10 +96,10 @@ pub trait Protocol: Sized + Send + Sync + 'static {
     /// What is said breaks the protocol: why, for the log.
     fn next(answer: &mut Self::Answer, bytes: &mut Bytes) -> Result<Option<EventOf<Self>>, String>;
 
-    /// Whether the answer has ended so that another request may follow on the connection.
+    /// Returns whether the answer has ended so that another request may follow on the connection.
     fn is_over(answer: &Self::Answer) -> bool;
 
-    /// Whether the answer has ended, whatever becomes of the connection.
+    /// Returns whether the answer has ended, whatever becomes of the connection.
     fn is_answered(answer: &Self::Answer) -> bool;
 
     /// The other side has closed the connection: whether that ends the answer.
@@ -120,7 +120,7 @@ pub struct CutOff;
 /// Something that the program has said.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event<H> {
-    /// What the answer begins with. Not of protocols whose answers are a CGI program's output ([`Infallible`]).
+    /// The head of a response. Not for protocols whose responses are a CGI program's output ([`Infallible`]).
     ///
     /// [`Infallible`]: std::convert::Infallible
     Head(H),
@@ -135,7 +135,7 @@ pub enum Event<H> {
     },
 }
 
-/// What a protocol's programs say.
+/// The messages of a protocol's programs.
 pub type EventOf<P> = Event<<P as Protocol>::Head>;
 
 /// The backend of a protocol.
@@ -154,9 +154,10 @@ pub struct Work<A> {
     pub head: Bytes,
     /// A body follows: [`Exchange::send`] and [`Exchange::finish`].
     pub has_body: bool,
-    /// How long the program may neither read nor write when it is its turn; then its connection is closed (504).
+    /// The longest time the program may neither read nor write when it is its turn; then its connection is closed
+    /// (504).
     pub timeout: Duration,
-    /// What becomes of it when its client goes.
+    /// The treatment of the request when its client leaves.
     pub on_abandon: OnAbandon,
     /// [`Protocol::Ask`].
     pub ask: A,

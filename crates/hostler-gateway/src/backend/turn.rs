@@ -3,10 +3,10 @@
 use std::pin::pin;
 use std::task::Context;
 
-/// What is said in a row before others get their turn: messages, and bytes of them.
+/// The most that is processed in a row before other work gets its turn: messages, and their bytes.
 const TURN: (u32, usize) = (128, 256 << 10);
 
-/// What has been said in a row.
+/// The input processed in a row.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Turn {
     messages: u32,

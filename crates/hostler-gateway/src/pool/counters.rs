@@ -1,4 +1,4 @@
-//! What a pool counts: written by all threads without a lock, read for the status page.
+//! The counters of a pool: written by all threads without a lock, read for the status page.
 
 use super::status::{BUCKETS, Histogram};
 use crate::Kind;

@@ -1,6 +1,6 @@
-//! What an engine tells of its pool beyond what all pools have: the figures of a cache, say.
+//! An engine's figures of its pool beyond those that all pools have: of a cache, for example.
 
-/// What a number is, for who reads it.
+/// The kind of a figure, for its reader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Measure {
     /// It goes up and down.
@@ -16,7 +16,7 @@ pub struct Figure {
     pub name: &'static str,
     /// For people: `opcache memory`.
     pub title: &'static str,
-    /// What it is.
+    /// Its kind.
     pub measure: Measure,
     /// Its value.
     pub value: u64,

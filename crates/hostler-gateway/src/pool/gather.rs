@@ -17,19 +17,19 @@ use hostler_wire::work::MovingAverage;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Acquire;
 
-/// How long a request may have to wait behind others by what they usually take, in microseconds: a few times what it
-/// costs to wake a worker for it.
+/// The expected time that a request may wait behind others, in microseconds: a few times the cost of waking a worker
+/// for it.
 const AHEAD: u32 = 60;
 /// Idle workers that are looked at for one that the thread has spoken with last.
 const LOOKED_AT: usize = 16;
 
-/// Whether so many requests are done soon.
+/// Returns whether so many requests are done soon.
 fn allows(usual: MovingAverage, requests: u32) -> bool {
     usual.micros().saturating_mul(requests) <= AHEAD
 }
 
 impl<B: Backend> Record<B> {
-    /// Whether this work may be placed behind what the worker has, to be run there in all likelihood.
+    /// Returns whether this work may be placed behind what the worker has, to be run there in all likelihood.
     fn may_be_joined(&self, usual: MovingAverage, work: &B::Work) -> bool {
         self.state == WorkerState::Busy
             && !self.goes_next()
@@ -113,7 +113,7 @@ impl<B: Backend> State<B> {
         }
     }
 
-    /// Whether requests are so short that others may be placed behind them.
+    /// Returns whether requests are so short that others may be placed behind them.
     pub(super) fn are_short(&self) -> bool {
         allows(self.usual, 1)
     }

@@ -1,4 +1,4 @@
-//! How many workers a pool is to have now.
+//! The target number of a pool's workers.
 //!
 //! A pool starts with `StartServers`. It grows at once for requests that wait, as far as `MaxRequestWorkers` allows;
 //! it forks one, two, four ... 32 in a second to have `MinSpareServers` idle ones (Apache's prefork); and it ends one
@@ -11,8 +11,8 @@ use super::state::State;
 use crate::backend::Backend;
 use std::time::{Duration, Instant};
 
-/// How long a request may wait before a further worker is forked for it: much less than a fork takes to pay, and
-/// longer than the many requests wait that are served in microseconds.
+/// The time a request may wait before another worker is forked for it: much less than a fork takes to pay off, and
+/// longer than the wait of the many requests that are served in microseconds.
 pub(super) const PATIENCE: Duration = Duration::from_millis(3);
 /// Most workers that are forked in a second to be spare.
 const FASTEST: usize = 32;
@@ -24,10 +24,10 @@ const PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from
 /// Workers that may die in a row without any request being served, before forking pauses.
 const STREAK: u32 = 4;
 
-/// How often it is told that workers can't be made.
+/// The interval at which failing forks are logged.
 const COMPLAINTS: Duration = Duration::from_secs(10);
 
-/// What the maintenance remembers about forking.
+/// The maintenance's memory of forks.
 #[derive(Debug)]
 pub(super) struct Pace {
     /// Spare workers to fork in this second.
@@ -61,7 +61,7 @@ impl Pace {
         }
     }
 
-    /// Whether it is to be told that a worker can't be made: now and then, not each time.
+    /// Returns whether it is to be told that a worker can't be made: now and then, not each time.
     pub(super) fn tells(&mut self, now: Instant) -> bool {
         let tells = self.told.is_none_or(|last| now.duration_since(last) >= COMPLAINTS);
         if tells {
@@ -71,7 +71,7 @@ impl Pace {
     }
 }
 
-/// What workers are at, in numbers.
+/// The number of workers in each state.
 struct Census {
     /// Workers that can serve requests to come.
     lasting: usize,
@@ -93,20 +93,21 @@ fn census<B: Backend>(state: &State<B>) -> Census {
 }
 
 impl<B: Backend> State<B> {
-    /// Whether a successor is to be forked at once for a worker that is at its last request. Of a reserve, a quarter may
-    /// be used up before: several are then forked with one wake-up. What is missing is made up for each second, too.
+    /// Returns whether a successor is to be forked at once for a worker that is at its last request. Of a reserve, a
+    /// quarter may be used up before: several are then forked with one wake-up. What is missing is made up for each
+    /// second, too.
     pub(super) fn is_fork_due(&self, settings: &Settings) -> bool {
         let lasting = || self.records.values().filter(|record| record.lasts()).count();
         !settings.one_shot || self.waiting() > 0 || lasting() * 4 <= self.target * 3
     }
 }
 
-/// Whether requests have waited for long enough that further workers are made for them.
+/// Returns whether requests have waited for long enough that further workers are made for them.
 fn is_asked_for<B: Backend>(state: &State<B>, now: Instant) -> bool {
     state.growth_due.is_some_and(|due| due <= now)
 }
 
-/// How many to fork now. `second`: once in each second.
+/// Returns how many to fork now. `second`: once in each second.
 pub(super) fn wanted<B: Backend>(
     state: &mut State<B>,
     settings: &Settings,
@@ -154,7 +155,7 @@ pub(super) fn wanted<B: Backend>(
     need
 }
 
-/// Whether an idle worker is to be ended now: asked once in each second.
+/// Returns whether an idle worker is to be ended now: asked once in each second.
 pub(super) fn too_many<B: Backend>(state: &mut State<B>, settings: &Settings) -> bool {
     let most = settings.max_spare.max(settings.min_spare).max(1) as usize;
     let first = settings.first() as usize;

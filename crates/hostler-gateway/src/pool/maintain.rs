@@ -18,9 +18,9 @@ use std::time::{Duration, Instant};
 use tokio::time::sleep_until;
 
 const SECOND: Duration = Duration::from_secs(1);
-/// How often memory is looked at, in seconds.
+/// The interval at which memory is measured, in seconds.
 const WEIGHING: u32 = 5;
-/// How long a worker that is ending may take; how long a source may take to end one that is to be killed.
+/// The time limit for a worker that is exiting, and for a source to end one that is to be killed.
 pub(crate) const FAREWELL: Duration = Duration::from_secs(10);
 /// A source that has lived for so long may be replaced at once.
 const LONG: Duration = Duration::from_secs(5);
@@ -150,11 +150,11 @@ impl<B: Backend> Pool<B> {
     }
 }
 
-/// What stands between a pool and what its workers come from.
+/// The maintenance between a pool and the source of its workers.
 struct Maintenance<B: Backend, S> {
     pool: Arc<Pool<B>>,
     source: S,
-    /// Which source of the pool it is.
+    /// The pool's source, by number.
     generation: u32,
     pace: Pace,
     /// Workers that were to be killed, and since when.
@@ -259,7 +259,7 @@ impl<B: Backend, S: Source<B>> Maintenance<B, S> {
         Ok(())
     }
 
-    /// What is told of workers is believed: a source can only harm its own pool.
+    /// Handles an event of a worker. The source is trusted: it can only harm its own pool.
     fn happened(&mut self, event: SeatEvent) {
         match event {
             SeatEvent::Began(worker, pid) => {

@@ -10,7 +10,7 @@ use crate::{Error, Kind};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// How long a request stays placed behind a running one while others are placed behind ones that end sooner: longer
+/// The time a request stays placed behind a running one while others are placed behind ones that end sooner: longer
 /// than most requests take, or requests would be moved about all the time.
 const STALE: Duration = Duration::from_millis(1);
 
@@ -72,8 +72,8 @@ impl<B: Backend> State<B> {
         record.take_back()
     }
 
-    /// Whether as many requests wait as may. Those for which a worker can still be forked, or is being forked, do not
-    /// count: they wait for that, not for others.
+    /// Returns whether as many requests wait as may. Those for which a worker can still be forked, or is being forked,
+    /// do not count: they wait for that, not for others.
     fn is_full(&self, settings: &Settings) -> bool {
         let most = settings.queue_length;
         if self.queue.len() < most {
@@ -86,7 +86,7 @@ impl<B: Backend> State<B> {
         self.queue.len() + placed >= most + free
     }
 
-    /// Whether a request that comes now is refused whoever is idle: nobody passes those that wait.
+    /// Returns whether a request that comes now is refused whoever is idle: nobody passes those that wait.
     pub(super) fn refuses(&self, settings: &Settings) -> bool {
         !self.queue.is_empty() && self.is_full(settings)
     }
@@ -147,13 +147,13 @@ impl<B: Backend> State<B> {
         }
     }
 
-    /// Those who wait are told why they get no worker.
+    /// Reports to all waiting requests why they get no worker.
     pub(super) fn fail_all(&mut self, error: impl Fn() -> Error, out: &mut Deliveries<B>) {
         self.queue.drain(..).for_each(|ticket| out.add(ticket.reply, Err(error())));
     }
 
-    /// Whoever waited for this one does not any more. `left`: its client has gone; else it has been told something else.
-    /// Forgets the requests that are not to be run.
+    /// Withdraws a request. `left`: its client has gone; otherwise it has been answered. Drops the requests that are
+    /// not to run.
     pub(super) fn withdraw(&mut self, number: u64, left: bool) {
         if left {
             let placed =

@@ -17,7 +17,7 @@ impl<B: Backend> Pool<B> {
 }
 
 impl<B: Backend> State<B> {
-    /// Whether there are no processes, nor requests that need some.
+    /// Returns whether there are no processes, nor requests that need some.
     pub(crate) fn is_at_rest(&self) -> bool {
         matches!(self.phase, Phase::Cold | Phase::Failed(..))
             && self.records.is_empty()

@@ -1,4 +1,4 @@
-//! How a pool behaves, in the words of Apache's configuration.
+//! The settings of a pool, in the words of Apache's configuration.
 
 use super::growth::PATIENCE;
 use std::time::Duration;
@@ -22,16 +22,16 @@ pub struct Settings {
     pub one_shot: bool,
     /// Most requests that wait for a worker; further ones are refused.
     pub queue_length: usize,
-    /// How long a request may wait for a worker.
+    /// The longest wait for a worker.
     pub queue_timeout: Duration,
-    /// How long the engine's parent may take to load.
+    /// The time limit for the engine's parent to load.
     pub start_timeout: Duration,
     /// A pool without requests for so long ends its processes; zero: never.
     pub idle: Duration,
     /// Workers are made for requests that wait, and none ahead of need: a connection that nobody uses may keep a
     /// process of somebody else's busy. [`Self::start`] and [`Self::min_spare`] mean nothing then.
     pub on_demand: bool,
-    /// How long a request waits for the workers that are busy before a further one is made for it.
+    /// The time a request waits for busy workers before another one is made for it.
     pub patience: Duration,
     /// First and longest pause after there could be no worker at all: requests that come in it are told so at once.
     pub pauses: (Duration, Duration),

@@ -1,4 +1,5 @@
-//! Who serves whom: what is decided under a pool's lock. All critical sections are short: nothing waits in them.
+//! The assignment of requests to workers, decided under a pool's lock. All critical sections are short: nothing waits
+//! in them.
 //!
 //! A request goes to a worker that is about to be done with what it has (`gather`), or to the one that was idle last
 //! (it is warm, and perhaps still spinning). When nobody is idle it is placed behind a running one, at most one for
@@ -24,7 +25,7 @@ const CROWDED: &str =
     "the site has as many connections to its programs as it may, and none of them became free in time";
 const CROWDED_PAUSE: Duration = Duration::from_millis(100);
 
-/// What a pool's processes are at.
+/// The state of a pool's processes.
 #[derive(Debug)]
 pub(crate) enum Phase {
     /// There are none.
@@ -56,7 +57,7 @@ pub(crate) struct State<B: Backend> {
     pub(crate) idle: Vec<WorkerId>,
     /// The worker at which short requests of a thread of the front gather.
     pub(crate) gathering: Vec<Option<WorkerId>>,
-    /// How long requests take.
+    /// The usual duration of requests.
     pub(crate) usual: MovingAverage,
     /// Workers with a request placed behind the running one, the oldest request first.
     pub(crate) placed: VecDeque<WorkerId>,
@@ -75,19 +76,19 @@ pub(crate) struct State<B: Backend> {
     pub(crate) closing: bool,
     /// Its memory is needed elsewhere.
     pub(crate) evicted: bool,
-    /// What its workers have loaded is not to be used any more.
+    /// The code that its workers have loaded is out of date.
     pub(crate) renewed: bool,
     pub(crate) next_worker: WorkerId,
     /// Why the last worker that was wanted could not be made.
     pub(crate) unmade: Option<String>,
-    /// Who wants the pool to have processes before there are requests; told, by their end, when it has them or can't.
+    /// The callers that want the pool to have processes before there are requests; notified when it has them or cannot.
     pub(crate) warmers: Vec<oneshot::Sender<()>>,
 }
 
 /// Requests that have got a worker, or won't; sent when the lock is released.
 pub(crate) struct Deliveries<B: Backend>(Vec<Delivery<B>>);
 
-/// Who is told, and what.
+/// A recipient, and its message.
 type Delivery<B> = (Reply<B>, Result<RunningRequest<B>, Error>);
 
 impl<B: Backend> Deliveries<B> {
@@ -107,7 +108,7 @@ impl<B: Backend> Deliveries<B> {
     }
 }
 
-/// What a request needs to begin, chosen under the lock.
+/// The parts that a request needs to begin, chosen under the lock.
 pub(crate) struct Start<B: Backend> {
     pub(crate) worker: Arc<Worker<B>>,
     pub(crate) index: usize,
@@ -169,7 +170,7 @@ impl<B: Backend> State<B> {
         self.growth_due = Some(now + CROWDED_PAUSE);
     }
 
-    /// Whether a request may wait for a worker at all.
+    /// Returns whether a request may wait for a worker at all.
     ///
     /// # Errors
     /// The engine could not be started a moment ago, or the pool is being closed.
@@ -213,7 +214,7 @@ impl<B: Backend> State<B> {
         self.queue.len() + self.placed.len()
     }
 
-    /// Whether nothing is under way.
+    /// Returns whether nothing is under way.
     pub(crate) fn is_quiet(&self) -> bool {
         self.waiting() == 0 && self.records.values().all(|record| record.state != WorkerState::Busy)
     }
@@ -325,7 +326,7 @@ impl<B: Backend> State<B> {
         }
     }
 
-    /// What was placed behind is what runs now; unless nobody wants it, or the worker will exit.
+    /// Promotes the request placed behind to the running one, unless it was given up or the worker will exit.
     fn promote(
         &mut self,
         pool: &Arc<Pool<B>>,

@@ -1,4 +1,4 @@
-//! What a pool is at, for the status page and for metrics: a copy that needs no lock to be read.
+//! The state of a pool, for the status page and for metrics: a copy that is read without a lock.
 
 use super::Figures;
 use crate::Kind;
@@ -50,15 +50,15 @@ pub struct Status {
     pub forked: u64,
     /// Workers that ended otherwise than they were to.
     pub crashed: u64,
-    /// How often all its processes were ended because their memory was needed by other pools (`HostlerMemory`).
+    /// The number of times all its processes were stopped because other pools needed their memory (`HostlerMemory`).
     pub evicted: u64,
-    /// How often they were ended because nobody had used them for long (`HostlerPoolIdle`).
+    /// The number of times they were stopped after a long idle time (`HostlerPoolIdle`).
     pub idled: u64,
     /// Times from a request's begin in its worker to its end.
     pub latency: Histogram,
     /// Times that requests waited for a worker; those that did not wait are not in it.
     pub waits: Histogram,
-    /// What the engine has told of it.
+    /// The engine's figures of it.
     pub figures: Figures,
 }
 
@@ -69,17 +69,17 @@ pub struct WorkerStatus {
     pub id: WorkerId,
     /// Its process id; 0: not known yet.
     pub pid: u32,
-    /// What it is at.
+    /// Its state.
     pub state: WorkerState,
     /// Requests it has been given.
     pub requests: u64,
     /// Memory that is its own, in bytes, as last looked at.
     pub memory: u64,
-    /// How long it has been in this state.
+    /// The time since it entered this state.
     pub since: Duration,
 }
 
-/// What a worker is at.
+/// The state of a worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WorkerState {
     /// It is being forked.

@@ -22,7 +22,7 @@ use std::rc::Rc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::task::Poll;
 
-/// How long a worker may do nothing.
+/// The longest time a worker may do nothing.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Runs a test on a thread as the front's are: with a `LocalSet`, and a look at the channels before it parks.

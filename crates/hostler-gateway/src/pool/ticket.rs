@@ -23,7 +23,7 @@ pub(crate) struct Ticket<B: Backend> {
 }
 
 impl<B: Backend> Ticket<B> {
-    /// Whether it is still to be run.
+    /// Returns whether it is still to be run.
     pub(crate) fn is_wanted(&self) -> bool {
         !self.reply.is_closed() || self.until.is_some_and(|until| Instant::now() < until)
     }
@@ -90,12 +90,12 @@ pub(crate) struct RunningRequest<B: Backend> {
     pub(crate) defines: Option<u32>,
     /// It has been placed behind others.
     pub(crate) behind: bool,
-    /// Whether the whole request has come by now; `None`: only if the work is whole.
+    /// True if the whole request has come by now; `None`: only if the work is whole.
     pub(crate) whole: Option<bool>,
 }
 
 impl<B: Backend> RunningRequest<B> {
-    /// Whether it is run to its end when its client has gone.
+    /// Returns whether it is run to its end when its client has gone.
     pub(crate) fn runs_on(&self) -> bool {
         matches!(self.work.on_abandon(), OnAbandon::RunToEnd(_))
             && self.whole.unwrap_or_else(|| self.work.is_whole())

@@ -1,4 +1,4 @@
-//! How much memory a pool's processes hold.
+//! The memory that a pool's processes hold.
 
 use super::Pool;
 use crate::backend::Backend;

@@ -19,18 +19,18 @@ const KEPT: usize = 10;
 const KEPT_LINE: usize = 300;
 /// Numbers of configurations that are remembered of a worker.
 const TOLD: usize = 4096;
-/// What arrived so long before a request is known to have begun may still be its own: a worker begins what was placed
-/// behind another request before the front has heard that this one has ended.
+/// The age that output may have when its request is known to have begun, and still be its own: a worker begins a
+/// request placed behind another before the front has heard that the other has ended.
 const EARLY: Duration = Duration::from_millis(50);
 
-/// What all who speak with a worker share.
+/// State that everything speaking with a worker shares.
 pub struct Worker<B: Backend> {
     pub(crate) id: WorkerId,
     pub(crate) pool: Weak<Pool<B>>,
-    /// Which parent of the pool has forked it.
+    /// The pool's parent that has forked it.
     pub(crate) parent: u32,
     pub(crate) pid: AtomicU32,
-    /// How it is spoken to.
+    /// The means of reaching it.
     pub(crate) seat: B::Seat,
     /// Requests that have got a channel and have not been offered yet: nothing is placed behind those.
     pub(crate) opening: AtomicU32,
@@ -47,7 +47,7 @@ pub struct Worker<B: Backend> {
     last_lines: Mutex<VecDeque<(Instant, String)>>,
 }
 
-/// How a worker has ended.
+/// The way a worker has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Death {
     /// As its parent says.
@@ -113,7 +113,7 @@ impl<B: Backend> Worker<B> {
         self.lines(|_| true)
     }
 
-    /// Those of a request that was begun then, not those of earlier ones.
+    /// Returns the lines since a request began, not those of earlier requests.
     pub(crate) fn lines_since(&self, since: Instant) -> Vec<String> {
         self.lines(|arrived| arrived + EARLY >= since)
     }
@@ -124,7 +124,7 @@ impl<B: Backend> Worker<B> {
     }
 }
 
-/// How a process has ended, in words.
+/// Describes a process's exit in words.
 pub(crate) fn describe(exit: Exit) -> String {
     match exit {
         Exit::Status(status) => format!("exited with status {status}"),
@@ -132,7 +132,7 @@ pub(crate) fn describe(exit: Exit) -> String {
     }
 }
 
-/// What only the pool knows about a worker; changed under its lock.
+/// The pool's own record of a worker; changed under its lock.
 pub(crate) struct Record<B: Backend> {
     pub(crate) worker: Arc<Worker<B>>,
     pub(crate) state: WorkerState,
@@ -146,7 +146,7 @@ pub(crate) struct Record<B: Backend> {
     /// Channels of the running request, and of those that are with it for good or until they get stuck: a bit for
     /// each.
     pub(crate) held: u32,
-    /// Those of them that tell it a configuration.
+    /// The requests among them that carry a configuration.
     pub(crate) defining: u32,
     /// Numbers of configurations that it has been told.
     pub(crate) told: HashSet<u32, foldhash::fast::RandomState>,
@@ -184,12 +184,12 @@ impl<B: Backend> Record<B> {
         }
     }
 
-    /// Whether further requests may be given to it at some time.
+    /// Returns whether further requests may be given to it at some time.
     pub(crate) fn lasts(&self) -> bool {
         self.state != WorkerState::Ending && !self.last
     }
 
-    /// Whether a request may be placed behind the one that runs.
+    /// Returns whether a request may be placed behind the one that runs.
     pub(crate) fn is_placeable(&self) -> bool {
         self.state == WorkerState::Busy
             && !self.goes_next()
@@ -199,13 +199,13 @@ impl<B: Backend> Record<B> {
             && !self.worker.is_dead()
     }
 
-    /// Whether its next request is its last, or what it is at already is. That one is not placed behind another: its
-    /// successor would be made, and if it were then taken back there were two.
+    /// Returns whether its next request is its last, or what it is at already is. That one is not placed behind
+    /// another: its successor would be made, and if it were then taken back there were two.
     pub(crate) fn goes_next(&self) -> bool {
         self.last || self.most > 0 && self.requests + 1 >= self.most
     }
 
-    /// Whether a channel is not in use.
+    /// Returns whether a channel is not in use.
     pub(crate) fn has_room(&self) -> bool {
         self.free().is_some()
     }
@@ -224,7 +224,7 @@ impl<B: Backend> Record<B> {
         Some(index)
     }
 
-    /// Whoever had this channel has left it; false: nobody had.
+    /// Releases this channel; false: it was free.
     pub(crate) fn let_go(&mut self, index: usize) -> bool {
         let was_held = self.held & 1 << index != 0;
         self.held &= !(1 << index);
@@ -232,7 +232,7 @@ impl<B: Backend> Record<B> {
         was_held
     }
 
-    /// Whether it has to be told this configuration, which it knows from now on.
+    /// Returns whether it has to be told this configuration, which it knows from now on.
     pub(crate) fn tell(&mut self, directory: Option<u32>) -> bool {
         let Some(directory) = directory else { return false };
         // There are ever more numbers where access files change; a worker may be told one again.

@@ -21,7 +21,7 @@ use std::time::Instant;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::time::timeout;
 
-/// What a pool of connections needs of the process that it is in. All is called on one thread.
+/// A connection pool's interface to its process. Everything is called on one thread.
 pub trait Host: 'static {
     /// Connects. The socket may be blocking, and others may hold it, too.
     ///
@@ -46,7 +46,7 @@ pub trait Host: 'static {
         None
     }
 
-    /// How that process has ended, once it has, and its last lines.
+    /// Waits for that process's exit status, and its last lines.
     fn ended(&self) -> impl Future<Output = Option<(Exit, Vec<String>)>> {
         std::future::ready(None)
     }

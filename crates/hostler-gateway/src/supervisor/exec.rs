@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::oneshot;
 
-/// What bounds the programs of one request's virtual host.
+/// The limits for the programs of one request's virtual host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bounds {
     /// `HostlerSitePrograms`: programs of the site.
@@ -28,7 +28,7 @@ pub struct Bounds {
 /// Most places that are kept for sites without a program.
 const MOST_RESERVED: usize = 16;
 
-/// How many programs of a site run, and how many requests wait to run one.
+/// The number of a site's running programs, and of requests waiting to run one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Figures {
     /// Programs.
@@ -51,7 +51,7 @@ pub struct Programs {
 struct State {
     running: usize,
     sites: Vec<Site>,
-    /// Those where somebody waits.
+    /// The sites with waiting requests.
     waiting: BTreeSet<usize>,
     /// The number of the next request that waits.
     next: u64,
@@ -119,7 +119,7 @@ impl Programs {
         }
     }
 
-    /// What a site is at.
+    /// Returns the figures of a site.
     #[must_use]
     pub fn figures(&self, site: usize) -> Figures {
         let state = self.state();
@@ -189,7 +189,7 @@ impl Programs {
 }
 
 impl State {
-    /// Who is next, if there is room; counted as running.
+    /// Returns the next request if there is room, counted as running.
     fn next(&mut self, has_room: impl Fn(usize, usize) -> bool) -> Option<(usize, Waiter)> {
         let may_go = |site: &Site| {
             let first = site.queue.first_key_value();

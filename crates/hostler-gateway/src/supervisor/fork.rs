@@ -33,7 +33,7 @@ use std::time::{Duration, Instant};
 use tokio::task::spawn_local;
 use tokio::time::{sleep, timeout};
 
-/// How long after its processes the front may hear of the server's end.
+/// The time by which the front may hear of the server's end later than its processes do.
 const LAST_WORD: Duration = Duration::from_millis(250);
 
 impl Pool {
@@ -55,7 +55,7 @@ struct Parent<H> {
     link: Link,
     process: Box<dyn Process>,
     pid: u32,
-    /// Which parent of the pool it is.
+    /// The pool's parent, by number.
     generation: u32,
     memories: Memories,
     outlets: Outlets,
@@ -94,8 +94,8 @@ impl<H: Host + 'static> Parent<H> {
         }
     }
 
-    /// What the log tells of an end that nobody has asked for. At the end of the server nothing takes its place, and the
-    /// front may hear of its processes' ends before it hears of its own: it waits for that.
+    /// Logs an unexpected end. When the server stops, nothing replaces the process, and the front may hear of its
+    /// processes' ends before it hears of its own: it waits for that.
     fn complain(&self, end: End) {
         let line: &[u8] = match end {
             End::Gone => b"the warm parent ended unasked; another takes its place",

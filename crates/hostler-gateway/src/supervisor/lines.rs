@@ -1,4 +1,4 @@
-//! What the processes of a pool write to their standard error: line by line to the log, the last ones kept.
+//! The standard error of a pool's processes: line by line to the log; the last lines are kept.
 
 use crate::lines::{self, AT_ONCE, LAST_READS, LONGEST};
 use crate::register;
@@ -9,7 +9,7 @@ use std::rc::Rc;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
-/// Where lines go.
+/// The destination of lines.
 type Sink = Box<dyn Fn(&[u8])>;
 
 /// The reading end of a pipe.
@@ -44,7 +44,7 @@ impl Lines {
         }
     }
 
-    /// Whether all writers have closed it.
+    /// Returns whether all writers have closed it.
     pub(crate) fn has_ended(&self) -> bool {
         self.ended.get()
     }
@@ -104,7 +104,7 @@ impl Lines {
     }
 }
 
-/// What [`Lines::take_now`] has come to.
+/// The result of [`Lines::take_now`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LineResult {
     /// Nothing is left for now.

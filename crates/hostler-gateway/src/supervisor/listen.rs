@@ -34,7 +34,7 @@ impl std::fmt::Debug for RunningProgram {
     }
 }
 
-/// What a pool needs of the process that it is in. All is called on one thread.
+/// A pool's interface to its process. Everything is called on one thread.
 pub trait Host: 'static {
     /// Starts the program once more.
     ///

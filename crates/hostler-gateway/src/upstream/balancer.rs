@@ -1,11 +1,11 @@
-//! Which of several servers takes a request (`mod_proxy_balancer`, `mod_lbmethod_*`).
+//! The choice between several servers for a request (`mod_proxy_balancer`, `mod_lbmethod_*`).
 
 use super::member::{States, Upstream};
 use super::session::Session;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// How a balancer chooses.
+/// The method by which a balancer chooses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Method {
     /// By how many requests members have had.
@@ -25,13 +25,13 @@ pub struct Balancer {
     method: Method,
     /// A session whose member can't answer is not another one's.
     no_failover: bool,
-    /// Where all have failed they are tried at once.
+    /// If all have failed, they are tried at once.
     force_recovery: bool,
     /// Held while one is chosen: scores change together.
     choosing: Mutex<()>,
 }
 
-/// What a request says of its choice.
+/// The facts of a request that matter for the choice.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Choice<'a> {
     /// The session that it belongs to.

@@ -77,7 +77,7 @@ impl Connection {
         }
     }
 
-    /// What is spoken over, before anything has been.
+    /// Returns the transport, before anything has been sent over it.
     pub(super) fn into_stream(self) -> Stream {
         self.stream
     }
@@ -93,7 +93,7 @@ impl Connection {
         }
     }
 
-    /// Whether an idle one is as it should be.
+    /// Returns whether an idle one is as it should be.
     pub(super) fn is_silent(&mut self) -> bool {
         self.stream.is_silent()
     }
@@ -121,7 +121,7 @@ impl Connection {
         (self.input, self.output, self.space) = (BytesMut::new(), VecDeque::new(), FIRST_READ);
     }
 
-    /// What has come and nobody has understood yet.
+    /// Returns the bytes that have arrived and were not interpreted yet.
     pub fn take_input(&mut self) -> Bytes {
         std::mem::take(&mut self.input).freeze()
     }

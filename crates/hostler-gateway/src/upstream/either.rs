@@ -55,7 +55,7 @@ impl Exchange {
         }
     }
 
-    /// Whether the body waits until the server asks for it, who has failed if it does not.
+    /// Returns whether the body waits until the server asks for it, who has failed if it does not.
     #[must_use]
     pub const fn must_be_asked(&self) -> bool {
         match &self.0 {
@@ -64,7 +64,7 @@ impl Exchange {
         }
     }
 
-    /// Whether more of the request's body is wanted.
+    /// Returns whether more of the request's body is wanted.
     #[must_use]
     pub const fn wants_body(&self) -> bool {
         match &self.0 {

@@ -18,13 +18,13 @@ use tokio::time::Instant;
 pub struct Request {
     /// All that goes before its body.
     pub head: Bytes,
-    /// How its body is sent.
+    /// The framing of its body.
     pub sending: Sending,
-    /// What makes its answer understood.
+    /// The facts needed to interpret its response.
     pub asked: RequestFacts,
-    /// What its answer's head may have.
+    /// The limits of its response's head.
     pub limits: Limits,
-    /// How long the server may neither read nor write when it is its turn.
+    /// The longest time the server may neither read nor write when it is its turn.
     pub timeout: Duration,
     /// The connection serves no other request after this one, as the head says.
     pub is_last: bool,
@@ -33,14 +33,14 @@ pub struct Request {
 /// Why there is no answer, or not all of one.
 #[derive(Debug)]
 pub struct Failure {
-    /// What has happened.
+    /// The kind of failure.
     pub kind: FailureKind,
     /// The server has closed a connection that had been kept, or before it had read all, and has said nothing: it may not
     /// have seen the request.
     pub is_stale: bool,
 }
 
-/// What has happened to an exchange.
+/// The ways an exchange can fail.
 #[derive(Debug)]
 pub enum FailureKind {
     /// The server has closed the connection.
@@ -51,7 +51,7 @@ pub enum FailureKind {
     Reset(String),
     /// The server has neither read nor written anything for too long.
     Timeout,
-    /// What it has said is no answer.
+    /// Its output is not a response.
     Malformed(crate::backend::http::Malformed),
 }
 
@@ -78,7 +78,7 @@ pub(super) struct Alone {
     timeout: Duration,
     is_last: bool,
     timer: Timer,
-    /// What it has said in a row.
+    /// Its output in a row.
     turn: Turn,
     /// Since when it has been the server's turn.
     waiting: Option<Instant>,
@@ -149,12 +149,12 @@ impl Alone {
         }
     }
 
-    /// Whether the body waits until the server asks for it, who has failed if it does not.
+    /// Returns whether the body waits until the server asks for it, who has failed if it does not.
     pub(super) const fn must_be_asked(&self) -> bool {
         matches!(self.holds, Some((_, true)))
     }
 
-    /// Whether more of the request's body is wanted.
+    /// Returns whether more of the request's body is wanted.
     pub(super) const fn wants_body(&self) -> bool {
         let may_be_sent = !self.whole && !self.cut && !self.unwanted;
         may_be_sent && self.deaf.is_none() && self.holds.is_none()

@@ -24,12 +24,12 @@ use std::time::{Duration, Instant};
 
 /// Most requests that a connection has at the same time, whatever the server allows.
 const MOST: usize = 100;
-/// What may be on its way here for one request, and for all of a connection: nobody waits because others read slowly.
+/// The window of one request, and of a whole connection: no exchange waits because another's client reads slowly.
 const WINDOW: u32 = 64 << 10;
 const WINDOWS: u32 = WINDOW * MOST as u32;
 /// Fields of an answer, in bytes.
 const FIELDS: u32 = 64 << 10;
-/// How often connections are looked at that nobody uses.
+/// The interval at which unused connections are checked.
 const TICK: Duration = Duration::from_secs(1);
 
 /// A connection.

@@ -6,7 +6,7 @@ use foldhash::HashMap;
 use std::cell::{Cell, RefCell};
 use std::time::{Duration, Instant};
 
-/// How often connections are looked at.
+/// The interval at which connections are checked.
 const TICK: Duration = Duration::from_secs(1);
 
 struct Idle {

@@ -30,7 +30,7 @@ impl States {
     /// It begins in error.
     pub const ERROR: Self = Self(64);
 
-    /// Whether all of these hold.
+    /// Returns whether all of these hold.
     #[must_use]
     pub const fn has(self, other: Self) -> bool {
         self.0 & other.0 == other.0
@@ -51,7 +51,7 @@ impl States {
     }
 }
 
-/// What the configuration says of a server.
+/// The configuration of a server.
 #[derive(Clone, Debug)]
 pub struct UpstreamSettings {
     /// `loadfactor`, times 100.
@@ -84,7 +84,7 @@ pub struct UpstreamSettings {
     pub receive_buffer: Option<u32>,
 }
 
-/// How long before it is made a server may have failed.
+/// The age that a failure may have when a server is created.
 const BEFORE: Duration = Duration::from_secs(3600);
 
 impl Default for UpstreamSettings {
@@ -108,7 +108,7 @@ impl Default for UpstreamSettings {
     }
 }
 
-/// How a server fares.
+/// The health of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Health {
     /// Nothing is known against it.
@@ -193,19 +193,19 @@ impl Upstream {
         &self.name
     }
 
-    /// Where it is.
+    /// Returns its address.
     #[must_use]
     pub const fn target(&self) -> &Target {
         &self.target
     }
 
-    /// What the configuration says of it.
+    /// Returns its configuration.
     #[must_use]
     pub const fn settings(&self) -> &UpstreamSettings {
         &self.settings
     }
 
-    /// What the operator has set.
+    /// Returns the states that the operator has set.
     #[must_use]
     pub fn states(&self) -> States {
         States(self.states.load(Relaxed))
@@ -217,13 +217,13 @@ impl Upstream {
         self.changed.store(states.is_some(), Relaxed);
     }
 
-    /// What the operator has set, if that is not the configuration's word.
+    /// Returns the states that the operator has set, if they differ from the configuration.
     #[must_use]
     pub fn changed_states(&self) -> Option<States> {
         self.changed.load(Relaxed).then(|| self.states())
     }
 
-    /// Whether it has failed its checks, and not passed them again.
+    /// Returns whether it has failed its checks, and not passed them again.
     #[must_use]
     pub fn has_failed_checks(&self) -> bool {
         self.unchecked.load(Relaxed)
@@ -240,7 +240,7 @@ impl Upstream {
         self.failed.store(at + 1, Relaxed);
     }
 
-    /// How it fares.
+    /// Returns its health.
     #[must_use]
     pub fn health(&self) -> Health {
         match self.failed.load(Relaxed) {
@@ -249,7 +249,7 @@ impl Upstream {
         }
     }
 
-    /// Whether requests may go to it. One that has failed `retry` ago fares well again until it fails again.
+    /// Returns whether requests may go to it. One that has failed `retry` ago fares well again until it fails again.
     #[must_use]
     pub fn is_usable(&self) -> bool {
         let states = self.states();
@@ -324,7 +324,7 @@ impl Upstream {
         [busy, chosen, failures, self.sent.load(Relaxed), self.received.load(Relaxed)]
     }
 
-    /// How much it has to do, in the eyes of a balancer: the lowest is chosen.
+    /// Returns its load as a balancer measures it: the lowest is chosen.
     pub(super) fn load(&self, method: Method) -> u64 {
         match method {
             Method::ByRequests => 0,

@@ -1,4 +1,4 @@
-//! Where a server is, and connecting to it.
+//! The address of a server, and connecting to it.
 
 use super::{Connection, Upstream, UpstreamSettings};
 use crate::lookup;
@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use tokio::net::TcpSocket;
 use tokio::time::timeout;
 
-/// Where a server is.
+/// The address of a server.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Target {
     /// At a host's port, by its name or address.

@@ -9,10 +9,10 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
-/// How a server is spoken to over TLS. Connections that were made with others are none for it.
+/// The TLS settings for a server. Connections made with other settings are not used for it.
 #[derive(Clone)]
 pub struct Secure {
-    /// Which settings these are.
+    /// Identifies these settings.
     pub settings: Arc<ClientConfig>,
     /// Whom the server has to be, and what it is told of that, unless it is an address (RFC 6066 §3).
     pub name: ServerName<'static>,

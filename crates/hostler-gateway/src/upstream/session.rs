@@ -1,6 +1,6 @@
-//! Which server a session belongs to: `stickysession`, in a cookie or in the URL.
+//! The server that a session belongs to: `stickysession`, in a cookie or in the URL.
 
-/// Where sessions are looked for, and what their routes are in them.
+/// The places that may name a session, and the form of its route there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sticky<'n> {
     /// The name of the cookie (`stickysession`).

@@ -9,7 +9,7 @@ use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use tokio::net::{TcpStream, UnixStream};
 use tokio_rustls::client::TlsStream;
 
-/// What is spoken over.
+/// The transport.
 #[derive(Debug)]
 pub(super) enum Stream {
     Plain(Socket),
@@ -17,7 +17,7 @@ pub(super) enum Stream {
 }
 
 impl Stream {
-    /// Whether an idle one is as it should be: open, and nothing has been said unasked.
+    /// Returns whether an idle one is as it should be: open, and nothing has been said unasked.
     pub(super) fn is_silent(&mut self) -> bool {
         let secure = match self {
             Self::Plain(socket) => return socket.is_silent(),

@@ -30,7 +30,7 @@ pub(super) fn unavailable(needs: Needs) -> Option<String> {
     }
 }
 
-/// Whether the compiler takes a text; `None` if there is no compiler.
+/// Returns whether the compiler takes a text; `None` if there is no compiler.
 fn syntax(needs: Needs, program: &str) -> Option<bool> {
     let mut command = Command::new("cc");
     command.args(["-fsyntax-only", "-x", "c"]).args(needs.flags).arg("-");

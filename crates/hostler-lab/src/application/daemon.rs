@@ -156,7 +156,7 @@ pub(super) fn reachable(bin: PathBuf, below: &str, folder: &Path, user: &User) -
     Ok(copy.join(own))
 }
 
-/// Whether every user can pass through a folder and all folders above it.
+/// Returns whether every user can pass through a folder and all folders above it.
 fn open_to_all(folder: &Path) -> Result<bool> {
     for ancestor in folder.canonicalize()?.ancestors() {
         if fs::metadata(ancestor)?.permissions().mode() & 0o001 == 0 {

@@ -36,7 +36,7 @@ pub(super) fn programs() -> Option<PathBuf> {
     bins.find(|bin| bin.join("initdb").is_file() && runs(&bin.join("postgres")))
 }
 
-/// Whether it does: one that was unpacked may lack libraries.
+/// Returns whether it does: one that was unpacked may lack libraries.
 fn runs(postgres: &Path) -> bool {
     let mut command = Command::new(postgres);
     command.arg("--version").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());

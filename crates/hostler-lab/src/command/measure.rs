@@ -32,7 +32,7 @@ pub struct Measure {
     /// Longest pause of clients that think for a random time (bench1: 2, 5 or 8).
     #[arg(long, value_name = "SECONDS")]
     pub think: Option<f64>,
-    /// Whether connections stay open for further requests [default: as the scenario says].
+    /// True if connections stay open for further requests [default: as the scenario says].
     #[arg(long, value_name = "ON|OFF", value_parser = ["on", "off"])]
     pub keep_alive: Option<String>,
     /// Seed of random pauses [default: the scenario's].

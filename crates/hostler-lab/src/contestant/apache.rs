@@ -96,7 +96,7 @@ impl Apache {
         files.filter(is_one).max()
     }
 
-    /// Whether it is part of the program itself.
+    /// Returns whether it is part of the program itself.
     pub(super) fn has_built_in(&self, name: &str) -> bool {
         let output = Command::new(&self.program).arg("-l").output();
         output.is_ok_and(|out| String::from_utf8_lossy(&out.stdout).contains(&format!("{name}.c")))

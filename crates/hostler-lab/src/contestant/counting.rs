@@ -43,7 +43,7 @@ impl Running {
 }
 
 impl Counting {
-    /// Whether it is done by strace.
+    /// Returns whether it is done by strace.
     #[must_use]
     pub const fn by_strace(&self) -> bool {
         self.tracer.is_some()

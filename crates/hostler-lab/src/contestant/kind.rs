@@ -78,7 +78,7 @@ impl Kind {
         Self::ALL.into_iter().find(|kind| kind.name() == name)
     }
 
-    /// Whether it reads Apache's language by Apache's own program.
+    /// Returns whether it reads Apache's language by Apache's own program.
     pub(super) fn is_apache(self) -> bool {
         matches!(
             self,

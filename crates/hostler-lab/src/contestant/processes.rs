@@ -52,7 +52,7 @@ impl Stat {
 }
 
 impl Id {
-    /// Whether it still runs.
+    /// Returns whether it still runs.
     pub(super) fn lives(self) -> bool {
         Stat::of(self.pid).is_some_and(|stat| stat.id == self && !stat.zombie)
     }
@@ -108,7 +108,7 @@ fn switches(status: &str) -> u64 {
     lines.filter_map(|line| line.rsplit_once(':')?.1.trim().parse::<u64>().ok()).sum()
 }
 
-/// Whether one of these processes listens on the port; `None` where that cannot be told.
+/// Returns whether one of these processes listens on the port; `None` where that cannot be told.
 pub(super) fn listens(pids: impl Iterator<Item = u32>, port: u16) -> Option<bool> {
     let table = fs::read_to_string("/proc/net/tcp").ok()?;
     let sockets: Vec<_> =

@@ -283,7 +283,7 @@ impl Drop for Running {
     }
 }
 
-/// Whether something that is asked for is answered.
+/// Returns whether something that is asked for is answered.
 fn answers(address: SocketAddr) -> bool {
     let ask = || -> std::io::Result<bool> {
         let mut stream = TcpStream::connect_timeout(&address, Duration::from_secs(1))?;

@@ -35,7 +35,7 @@ fn page(kind: Kind) -> &'static str {
     }
 }
 
-/// Whether it reads the site's configuration.
+/// Returns whether it reads the site's configuration.
 fn is_configured(kind: Kind) -> bool {
     kind == Kind::Hostler || kind.is_apache() && !matches!(kind, Kind::ApacheAjp | Kind::ApacheFpm)
 }

@@ -91,7 +91,7 @@ impl Drop for Tracer {
     }
 }
 
-/// Whether somebody traces a process; `None`: it has gone.
+/// Returns whether somebody traces a process; `None`: it has gone.
 fn traced(pid: u32) -> Option<bool> {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
     let tracer = status.lines().find_map(|line| line.strip_prefix("TracerPid:"))?;

@@ -62,7 +62,7 @@ Examples:
 pub struct LoadResult {
     /// For people.
     pub report: String,
-    /// Whether anything was answered as it should be.
+    /// True if anything was answered as it should be.
     pub answered: bool,
 }
 

@@ -15,7 +15,7 @@ const MOST_RATE: f64 = 10_000_000.0;
 pub struct Plan {
     /// The phases.
     pub phases: Vec<Phase>,
-    /// Whether connections are kept.
+    /// True if connections are kept.
     #[serde(default = "yes")]
     pub keep_alive: bool,
     /// The protocol.
@@ -33,7 +33,7 @@ pub struct Plan {
     /// For think times.
     #[serde(default)]
     pub seed: u64,
-    /// Whether each request is kept for itself ([`Outcome::requests`]), not only in histograms.
+    /// True if each request is kept for itself ([`Outcome::requests`]), not only in histograms.
     #[serde(default)]
     pub keep_requests: bool,
 }
@@ -140,7 +140,7 @@ pub struct Target {
     pub form: Option<String>,
     /// Length of the body that an answer must have, if that is known: another one is an error.
     pub expected_length: Option<u64>,
-    /// Whether it is asked through TLS.
+    /// True if it is asked through TLS.
     pub tls: bool,
 }
 
@@ -153,7 +153,7 @@ const fn patience() -> f64 {
 }
 
 impl Plan {
-    /// Whether the plan makes sense: what is wrong otherwise, for the user.
+    /// Returns whether the plan makes sense: what is wrong otherwise, for the user.
     ///
     /// # Errors
     /// One sentence.

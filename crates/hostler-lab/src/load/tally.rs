@@ -83,7 +83,7 @@ impl Tally {
         }
     }
 
-    /// Whether what happens counts.
+    /// Returns whether what happens counts.
     pub(super) const fn counts(&self) -> bool {
         self.since.is_some()
     }

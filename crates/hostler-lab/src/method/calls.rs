@@ -12,7 +12,7 @@ const SECONDS: f64 = 1.0;
 pub(super) struct Calls {
     system_calls: Option<f64>,
     context_switches: Option<f64>,
-    /// Whether strace counted.
+    /// True if strace counted.
     pub(super) by_strace: bool,
 }
 

@@ -334,7 +334,7 @@ impl Taking<'_> {
     }
 }
 
-/// Whether the number of workers is asked for at all.
+/// Returns whether the number of workers is asked for at all.
 fn looks_for_workers(run: &Run) -> bool {
     run.scenario.advice && workers::asked_by(run.scenario.report) && !run.saturation
 }

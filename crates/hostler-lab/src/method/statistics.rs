@@ -33,7 +33,7 @@ impl Ratio {
         Self { value: middle.exp(), interval: interval.map(|(low, high)| (low.exp(), high.exp())) }
     }
 
-    /// Whether noise could have made it: its interval comes as near to 1 as [`SMALLEST`], or there is none.
+    /// Returns whether noise could have made it: its interval comes as near to 1 as [`SMALLEST`], or there is none.
     #[must_use]
     pub fn within_noise(&self) -> bool {
         self.within(SMALLEST)

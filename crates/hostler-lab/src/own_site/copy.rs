@@ -42,9 +42,9 @@ const HOSTLER_ONLY: &[&str] = &["isolation", "psgiapp", "asgiapp", "servletapp",
 #[derive(Clone, Debug, Default)]
 pub(super) struct Copy {
     text: String,
-    /// Whether it says who it runs as.
+    /// True if it says who it runs as.
     pub(super) names_users: bool,
-    /// Whether what serves the page speaks TLS (`SSLEngine on`).
+    /// True if what serves the page speaks TLS (`SSLEngine on`).
     pub(super) tls: bool,
     /// What a reader of the run has to know.
     pub(super) notes: Vec<String>,

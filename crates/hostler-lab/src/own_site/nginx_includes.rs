@@ -1,4 +1,4 @@
-//! Whether nginx's own module (`ngx_http_ssi_module`) understands a page's server-side includes, and its configuration
+//! True if nginx's own module (`ngx_http_ssi_module`) understands a page's server-side includes, and its configuration
 //! for the page. What a page includes is looked at as far as it is a file beside it; whether the answers agree is seen
 //! before anything is timed, as always.
 

@@ -16,7 +16,7 @@ pub(super) struct Url {
     pub(super) port: Option<u16>,
     /// Path and query.
     pub(super) path: String,
-    /// Whether it says https.
+    /// True if it says https.
     pub(super) tls: bool,
     given: String,
 }

@@ -91,12 +91,12 @@ impl<'r> Figures<'r> {
             .reduce(f64::max)
     }
 
-    /// Whether the generator may have been the limit: the server may be able to do more.
+    /// Returns whether the generator may have been the limit: the server may be able to do more.
     pub(super) fn generator_bound(&self) -> bool {
         self.generator_share().is_some_and(|share| share > GENERATOR_LIMIT)
     }
 
-    /// Whether it has a round.
+    /// Returns whether it has a round.
     pub(super) fn is_taken(&self) -> bool {
         !self.cell.samples.is_empty()
     }
@@ -153,7 +153,8 @@ pub(super) fn server_title<'r>(run: &'r Run, name: &'r str) -> &'r str {
     run.servers.iter().find(|server| server.name == name).map_or(name, |server| server.title.as_str())
 }
 
-/// Whether the cases of a shape do the same work by different techniques, so that they are compared with each other.
+/// Returns whether the cases of a shape do the same work by different techniques, so that they are compared with each
+/// other.
 pub(super) fn are_peers(run: &Run) -> bool {
     match run.scenario.report {
         Shape::Load | Shape::Latency | Shape::Robustness | Shape::Resilience => true,

@@ -57,7 +57,7 @@ impl Metric {
         }
     }
 
-    /// Whether more of it is better.
+    /// Returns whether more of it is better.
     pub(super) fn more_is_better(self) -> bool {
         matches!(self, Self::Rate | Self::Peak | Self::Clients | Self::Traffic)
     }

@@ -23,7 +23,7 @@ pub(super) struct Plot {
     pub(super) picture: Picture,
     /// Its figures.
     pub(super) table: Table,
-    /// Whether two of it stand beside each other where there is room.
+    /// True if two of it stand beside each other where there is room.
     pub(super) half: bool,
 }
 

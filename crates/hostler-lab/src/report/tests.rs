@@ -13,7 +13,7 @@ fn all(run: &Run) -> Vec<String> {
     texts
 }
 
-/// Whether a word stands alone, not inside another one.
+/// Returns whether a word stands alone, not inside another one.
 fn has_word(text: &str, word: &str) -> bool {
     text.split(|char: char| !char.is_alphanumeric()).any(|one| one == word)
 }

@@ -42,7 +42,7 @@ pub(super) fn leaders<'r>(cells: &[Figures<'r>], metric: Metric) -> Vec<Figures<
     ranked
 }
 
-/// Whether one is better than the other beyond noise.
+/// Returns whether one is better than the other beyond noise.
 fn is_beyond(one: &Figures<'_>, other: &Figures<'_>, metric: Metric) -> bool {
     better(one, other, metric).is_some_and(|ratio| ratio.value > 1.0 && !ratio.within_noise())
 }

@@ -21,7 +21,7 @@ struct Front {
     listeners: Vec<TcpListener>,
     log: File,
     sites: RefCell<Vec<OwnedFd>>,
-    /// What it was told of before it began.
+    /// The processes it knew of before it began.
     known: RefCell<Vec<(u32, OwnedFd)>>,
 }
 
@@ -177,7 +177,7 @@ impl Front {
     }
 }
 
-/// What a site says about itself.
+/// Returns a site's report about itself.
 fn heard(socket: &OwnedFd) -> String {
     let mut said = vec![0; 8192];
     let n = recv(socket.as_fd(), &mut said, &mut Vec::new(), Wait::Yes).unwrap();

@@ -36,7 +36,7 @@ pub(crate) fn until(what: &str, mut done: impl FnMut() -> bool) {
     }
 }
 
-/// Whether a process of this number runs (and is not just waiting to be reaped).
+/// Returns whether a process of this number runs (and is not just waiting to be reaped).
 pub(crate) fn alive(pid: u32) -> bool {
     fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| !stat.contains(") Z "))
 }
@@ -104,7 +104,7 @@ impl Server {
         signal(self.pid(), name);
     }
 
-    /// What the master and its children wrote to stderr.
+    /// Returns the standard error of the master and its children.
     pub(crate) fn errors(&self) -> String {
         fs::read_to_string(self.directory.join("stderr")).unwrap_or_default()
     }

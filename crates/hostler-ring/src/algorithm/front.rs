@@ -20,13 +20,13 @@ pub(crate) struct Front {
     /// The worker's position as last seen and believed.
     to_tail: u32,
     from_tail: u32,
-    /// Whether anything came from the worker.
+    /// True if anything came from the worker.
     answered: bool,
     wants_room: bool,
-    /// Whether `front_sleeps` may still be set.
+    /// True if `front_sleeps` may still be set.
     slept: bool,
     lied: bool,
-    /// Whether the request is in the channel: offered and not taken back.
+    /// True if the request is in the channel: offered and not taken back.
     placed: bool,
 }
 
@@ -85,12 +85,12 @@ impl Front {
         back
     }
 
-    /// Whether the worker says that it has the request. It may lie.
+    /// Returns whether the worker says that it has the request. It may lie.
     pub(crate) fn is_taken<M: Medium>(&self, memory: &M) -> bool {
         self.placed && self.words(memory).front.0.state.load(Relaxed) != stamp(self.epoch, OFFERED)
     }
 
-    /// Whether the worker says that no request is in the channel.
+    /// Returns whether the worker says that no request is in the channel.
     pub(crate) fn is_free<M: Medium>(&self, memory: &M) -> bool {
         unstamp(self.words(memory).front.0.state.load(Acquire)).1 == FREE
     }

@@ -166,7 +166,7 @@ impl Talk {
         words.abandoned.load(Acquire) == self.epoch || self.is_replaced(memory)
     }
 
-    /// Whether the front has begun to put another request into the channel.
+    /// Returns whether the front has begun to put another request into the channel.
     fn is_replaced<M: Medium>(&self, memory: &M) -> bool {
         unstamp(self.words(memory).front.0.to_head.load(Acquire)).0 != self.epoch
     }

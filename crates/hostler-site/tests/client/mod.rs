@@ -39,7 +39,7 @@ pub struct Connection {
     next_id: RequestId,
 }
 
-/// What a program did.
+/// The output of a program.
 #[derive(Debug)]
 pub struct Output {
     pub stdout: String,
@@ -47,7 +47,7 @@ pub struct Output {
     pub exit: Exit,
 }
 
-/// Whether tests can become other users.
+/// Returns whether tests can become other users.
 #[track_caller]
 pub fn is_root() -> bool {
     let root = rustix::process::geteuid().is_root();

@@ -17,7 +17,7 @@ use crate::{
 struct TestHost {
     environment: Environment,
     log: RefCell<Vec<String>>,
-    /// Whether `-A` can be answered.
+    /// True if `-A` can be answered.
     knows_access: bool,
 }
 

@@ -1,12 +1,12 @@
-//! What a group of version 2 takes, and may take, in the kernel's own words: for whoever has the group's directory open,
-//! also without a right to change anything there.
+//! The use and limits of a version 2 group, in the kernel's own words: for any process that has the group's directory
+//! open, also without a right to change anything there.
 
 use std::io;
 use std::os::fd::AsFd;
 
 use super::read;
 
-/// What the processes of a group take together; `None`: the kernel does not count, or not limit, that here.
+/// The use of a group's processes together; `None`: the kernel does not count, or not limit, that here.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
     /// Memory, in bytes (`memory.current`).
@@ -34,7 +34,7 @@ pub fn usage(directory: impl AsFd) -> io::Result<Usage> {
     Ok(told(&times, |file| read(directory, file).ok()))
 }
 
-/// How many processes of a group the kernel has ended for want of memory (`memory.events`).
+/// Returns how many processes of a group the kernel has killed for lack of memory (`memory.events`).
 ///
 /// # Errors
 /// The kernel's (ENODEV: the group is gone; ENOENT: its memory is not limited); `InvalidData`: it is no group.

@@ -8,13 +8,14 @@ use std::fs;
 /// `FUSE_SUPER_MAGIC` (statfs(2)).
 pub(super) const FUSE: i64 = 0x6573_5546;
 
-/// Whether the FUSE file system with this device number is a user's. One that isn't listed is.
+/// Returns whether the FUSE file system with this device number is a user's. One that isn't listed is.
 pub(super) fn is_a_users(device: u64) -> bool {
     let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
     owner(&mounts, &format!("{}:{}", major(device), minor(device))) != Some(0)
 }
 
-/// Who has mounted the file system with this number (`major:minor`), by the lines of proc_pid_mountinfo(5).
+/// Returns the user who mounted the file system with this number (`major:minor`), from the lines of
+/// proc_pid_mountinfo(5).
 fn owner(mounts: &str, device: &str) -> Option<u32> {
     let line = mounts.lines().find(|line| line.split(' ').nth(2) == Some(device))?;
     let (_, rest) = line.split_once(" - ")?;

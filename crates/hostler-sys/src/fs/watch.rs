@@ -30,11 +30,11 @@ const LOCAL: [i64; 16] = [
     0x3153_464A,
 ];
 
-/// What of a directory is watched.
+/// The watched changes of a directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Of {
-    /// Which entries there are, and their permissions. Writing to a file in it says nothing: a log beside a
-    /// document root would otherwise wake every reader with each line.
+    /// Its entries and their permissions. Writing to a file in it is not reported: a log beside a document root would
+    /// otherwise wake every reader with each line.
     Names,
     /// Also what its files contain.
     Contents,

@@ -12,7 +12,7 @@ pub struct Connect {
     /// Path of a listening stream socket, a relative one below the site's state directory; links are followed. Or what
     /// [`FromSite::Listening`](super::FromSite::Listening) has called one.
     pub path: ByteBuf,
-    /// How long a place in its backlog is waited for, in milliseconds: while that is full, it is tried again.
+    /// The longest wait for a place in its backlog, in milliseconds: while that is full, connecting is tried again.
     pub within: u32,
 }
 

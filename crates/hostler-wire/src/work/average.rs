@@ -1,5 +1,5 @@
-//! What requests take, by what their ends say ([`FromWorker::End`](super::FromWorker::End)): the front and a worker
-//! average it in the same way.
+//! The average duration of requests, from their ends ([`FromWorker::End`](super::FromWorker::End)): the front and a
+//! worker average it in the same way.
 
 /// Times above count as this one: a worker that had to wait for a processor says little about the next request, and
 /// must not make short ones look long for more than a few.

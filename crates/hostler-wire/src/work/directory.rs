@@ -2,7 +2,7 @@
 
 use crate::codec::{Decoder, Encoder, Malformed};
 
-/// What a directory (or location) says that all engines may want to know, and an engine's own.
+/// The settings of a directory (or location): those for all engines, and an engine's own.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Directory<'a> {
     /// Index of the virtual host.
@@ -22,7 +22,7 @@ pub struct Directory<'a> {
     pub default_charset: Option<&'a str>,
     /// `ServerSignature`'s line.
     pub signature: &'a str,
-    /// What the engine alone understands.
+    /// The part that only the engine understands.
     pub own: &'a [u8],
 }
 

@@ -1,4 +1,4 @@
-//! What a worker says.
+//! The messages of a worker.
 
 use super::message;
 use crate::codec::{Decoder, Encoder, Fields, Malformed};
@@ -15,9 +15,9 @@ pub enum FromWorker<'a> {
     Body(&'a [u8]),
     /// A line for the virtual host's ErrorLog.
     Log {
-        /// How serious.
+        /// The severity.
         severity: Severity,
-        /// Whose log: `true` the virtual host's, `false` the main server's.
+        /// The log: `true` the virtual host's, `false` the main server's.
         virtual_host: bool,
         /// The text.
         text: &'a [u8],
@@ -28,7 +28,7 @@ pub enum FromWorker<'a> {
     /// The program reads the request's body in a trip that has come without ([`super::request_flag::BODY_ASKED`]).
     /// Answer: `ToWorker::Body` with as many bytes at most, or `ToWorker::BodyEnd`.
     ReadBody(u32),
-    /// What only the front's part for this engine understands.
+    /// A message that only the front's part for this engine understands.
     Own(&'a [u8]),
     /// The answer is complete; nothing but [`Self::Log`] and [`Self::End`] follows.
     Finished(Outcome<'a>),
@@ -36,12 +36,12 @@ pub enum FromWorker<'a> {
     End {
         /// It exits after this request, as it was told to (`MaxConnectionsPerChild`, `child_terminate`).
         exits: bool,
-        /// What the request took, in microseconds, from when the worker had it; `u32::MAX`: as much or more.
+        /// The duration of the request, in microseconds, from its arrival at the worker; `u32::MAX`: as much or more.
         micros: u32,
     },
 }
 
-/// What became of a request.
+/// The outcome of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome<'a> {
     /// The body has been sent whole. Of a trip without the response phase, and without a head: a handler of the
@@ -83,11 +83,12 @@ impl Severity {
         Self::ALL[usize::try_from(number).unwrap_or(0).min(last)]
     }
 
-    /// What a line of standard error begins with whose writer says how grave it is; syslog's number follows, as in the
+    /// The first byte of a line on standard error whose writer gives its severity; syslog's number follows, as in the
     /// kernel's log.
     pub const MARK: u8 = 1;
 
-    /// How grave a line of standard error is, and the line itself. What programs say without a mark is an error.
+    /// Returns the severity of a line on standard error, and the line itself. A program's line without a mark is an
+    /// error.
     #[must_use]
     pub fn of_line(line: &[u8]) -> (Self, &[u8]) {
         match line {
@@ -122,7 +123,7 @@ impl HeadFlags {
     /// The connection is to be closed.
     pub const CLOSE: u32 = 1 << 3;
 
-    /// Whether a bit is set.
+    /// Returns whether a bit is set.
     #[must_use]
     pub fn has(self, bit: u32) -> bool {
         self.0 & bit != 0

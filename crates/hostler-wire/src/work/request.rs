@@ -1,4 +1,4 @@
-//! What a worker is told: the request, its body, configuration.
+//! The messages to a worker: the request, its body, configuration.
 
 use super::message;
 use crate::codec::{Decoder, Encoder, Fields, Malformed};
@@ -36,7 +36,7 @@ pub enum ToWorker<'a> {
     BodyEnd(bool),
     /// No further trip of a request that [`stays`](request_flag::STAYS) comes: the worker cleans up after it.
     Release,
-    /// What only the engine understands.
+    /// A message that only the engine understands.
     Own(&'a [u8]),
 }
 
@@ -92,7 +92,7 @@ macro_rules! request_fields {
             time: u64,
             /// Index of the virtual host.
             server: u32,
-            /// How many requests were answered on the connection before.
+            /// The number of requests answered on the connection before.
             keepalives: u32,
             /// As HTTP/1.1 = 1001; see [`protocol_name`].
             protocol: u16,
@@ -112,9 +112,9 @@ macro_rules! request_fields {
             unparsed_uri: text,
             /// The query, without `?`.
             args: optional,
-            /// What the URL maps to.
+            /// The file that the URL maps to.
             filename: text,
-            /// What of the path comes after the file.
+            /// The part of the path after the file.
             path_info: text,
             /// The client's word for this server.
             hostname: optional,
@@ -124,7 +124,7 @@ macro_rules! request_fields {
             remote_ip: text,
             /// The address that the client has connected to.
             local_ip: text,
-            /// Who has logged in.
+            /// The authenticated user.
             user: optional,
             /// How.
             ap_auth_type: optional,
@@ -148,7 +148,7 @@ macro_rules! request_fields {
             redirect_query: optional,
             /// The id of the request in error logs and pages.
             log_id: text,
-            /// What stands at `filename`.
+            /// The file at `filename`.
             finfo: file,
             /// Header fields.
             headers_in: table,
@@ -193,7 +193,7 @@ macro_rules! file_fields {
 
 macro_rules! define_file {
     ($($(#[$doc:meta])* $name:ident: $kind:ident,)*) => {
-        /// What stands at [`RequestHead::filename`].
+        /// The file at [`RequestHead::filename`].
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
         pub struct FileFacts {
             $($(#[$doc])* pub $name: $kind,)*
@@ -264,7 +264,7 @@ macro_rules! define_head {
         #[derive(Clone, Debug, Default, PartialEq, Eq)]
         pub struct RequestHead<'a> {
             $($(#[$doc])* pub $name: rust_type!($kind, 'a),)*
-            /// What the engine alone understands.
+            /// The part that only the engine understands.
             pub own: &'a [u8],
         }
 

@@ -1,5 +1,5 @@
-//! Who may see it: whether access is granted or denied whatever the request looks like, and by which lines, or what it
-//! depends on. In the order in which the front asks.
+//! Access, for `hostler explain`: whether it is granted or denied for all requests, and by which lines, or what it
+//! depends on. In the front's order.
 
 use hostler_config::directives::authz::Verdict;
 use hostler_perl_frames::Phase;

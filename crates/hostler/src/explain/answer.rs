@@ -1,5 +1,5 @@
-//! Who answers: a redirect, the file itself, a program, Hostler. As the front's phases decide it, as far as that can be
-//! told without a request and without the right to look at every file.
+//! The handler of a URL: a redirect, the file itself, a program, Hostler. As the front's phases decide it, as far as it
+//! is known without a request and without the right to look at every file.
 
 use hostler_config::directives::alias::request::{Answer, Request, redirect_early, redirect_late};
 use hostler_config::directives::core::{OptionBits, Setting};
@@ -25,7 +25,7 @@ pub(crate) fn lines(about: &About<'_>) -> Result<Vec<String>, Failed> {
     Ok(lines)
 }
 
-/// Who answers, in words, and the technique if it is a program's.
+/// The handler in words, and the technique if it is a program's.
 struct Answerer {
     text: String,
     technique: Option<&'static Technique>,
@@ -97,7 +97,7 @@ fn file(about: &About<'_>) -> Answerer {
     }
 }
 
-/// What the file's name says.
+/// Returns the facts from the file's name.
 fn by_name<'a>(about: &'a About<'_>) -> MimeFacts<'a> {
     let name = about.place.file.file_name().unwrap_or_default().as_encoded_bytes();
     mime::check(

@@ -1,4 +1,4 @@
-//! Which virtual host a URL reaches, as far as that can be told without a connection: by port and name.
+//! The virtual host that a URL reaches, as far as it is known without a connection: by port and name.
 
 use hostler_config::{Config, Server};
 use hostler_expr::{Answer, Captures, GlobMode, Host, Variable, glob_matches};
@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::url::Url;
 
-/// Who a URL is for, and what of it was not found.
+/// The recipient of a URL, and the parts that were not found.
 pub(crate) struct Choice<'a> {
     /// The virtual host.
     pub(crate) server: &'a Arc<Server>,

@@ -102,7 +102,7 @@ fn by_application(server: &Server, url: &Url) -> Option<String> {
     Some(format!("the application {}, in the site's Tomcat (ServletApp)", app.path))
 }
 
-/// Who answers: the virtual host, its user, and the pools of its programs.
+/// Prints the virtual host, its user, and the pools of its programs.
 fn print_server(config: &Config, choice: &host::Choice<'_>) {
     let server = choice.server;
     println!("host       {}", describe(config, server));
@@ -114,7 +114,7 @@ fn print_server(config: &Config, choice: &host::Choice<'_>) {
     }
 }
 
-/// What a request would be about.
+/// The subject of a request.
 pub(crate) struct About<'a> {
     pub(crate) config: &'a Config,
     pub(crate) server: &'a Server,
@@ -125,7 +125,7 @@ pub(crate) struct About<'a> {
     pub(crate) by_alias: Option<&'static str>,
 }
 
-/// What a file name leads to: an existing file or directory, and what is left of the name.
+/// The target of a file name: an existing file or directory, and the rest of the name.
 pub(crate) struct Place {
     pub(crate) file: PathBuf,
     pub(crate) path_info: String,
@@ -149,14 +149,14 @@ impl Place {
     }
 }
 
-/// Whether a path is below an alias' first argument, the URL path.
+/// Returns whether a path is below an alias' first argument, the URL path.
 fn is_below(path: &str, args: &str) -> bool {
     let prefix = args.split_whitespace().next().unwrap_or_default().trim_matches('"');
     let rest = path.strip_prefix(prefix);
     rest.is_some_and(|rest| rest.is_empty() || prefix.ends_with('/') || rest.starts_with('/'))
 }
 
-/// What a URL's path is translated to.
+/// The translation of a URL's path.
 struct Translation {
     file: PathBuf,
     by_alias: bool,

@@ -1,4 +1,4 @@
-//! Which URLs another server answers for, for `hostler explain`.
+//! The URLs that another server answers, for `hostler explain`.
 
 use super::steps;
 use super::url::Url;
@@ -7,7 +7,7 @@ use hostler_config::directives::proxy::Pass;
 use hostler_config::directives::proxy::pass::{Mapping, RequestUrl, Verdict};
 use hostler_rewrite::Translation;
 
-/// Who answers, where `ProxyPass` or its kin says that another server does.
+/// Returns the other server that answers under `ProxyPass` or related directives.
 pub(super) fn answer(server: &Server, rewritten: Option<&Translation>, url: &Url) -> Option<String> {
     // What rules have come to is not translated again.
     if !matches!(rewritten, None | Some(Translation::Declined | Translation::PassThrough(_))) {

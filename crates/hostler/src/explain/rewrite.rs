@@ -1,4 +1,5 @@
-//! What mod_rewrite's rules make of a URL: each rule with its place, what it was tried with, and why it applied or not.
+//! The effect of mod_rewrite's rules on a URL: each rule with its place, its input, and the reason why it applied or
+//! not.
 //!
 //! A rule may look at what only a request has (its fields, its user, the time): here that is not there, and it is said.
 
@@ -17,9 +18,9 @@ use std::sync::LazyLock;
 use super::host::NoRequest;
 use super::url::Url;
 
-/// What the rules of a place came to.
+/// The result of a place's rules.
 pub(super) struct Outcome<T> {
-    /// What is to be printed of them.
+    /// The lines to print.
     pub(super) lines: Vec<String>,
     pub(super) result: Option<T>,
 }
@@ -285,7 +286,7 @@ impl Host for About<'_> {
     }
 }
 
-/// What the rules of a server came to, where that is the answer.
+/// Returns the result of a server's rules, if it is the answer.
 pub(super) fn answer(translated: &Translation) -> Option<String> {
     match translated {
         Translation::Redirect(status, location) => {

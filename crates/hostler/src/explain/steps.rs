@@ -17,7 +17,7 @@ pub(crate) struct Line {
     pub(crate) place: String,
     /// The section it stands in.
     pub(crate) scope: String,
-    /// Which of the sections, in merge order; 0: outside of them.
+    /// The index of the section in merge order; 0: outside sections.
     pub(crate) step: usize,
     /// Apache's spelling.
     pub(crate) directive: &'static str,
@@ -58,13 +58,13 @@ pub(crate) fn with_locations(server: &Server, path: &str) -> Result<DirConfig, F
     Ok(dir)
 }
 
-/// What applies to a file and its URL.
+/// The rules that apply to a file and its URL.
 pub(crate) struct ApplicableRules {
     /// The configuration, conditions aside.
     pub(crate) dir: DirConfig,
     /// All lines in sections, in merge order.
     pub(crate) lines: Vec<Line>,
-    /// Where the lines begin that hold only under a condition.
+    /// The start of the conditional lines.
     pub(crate) conditional: usize,
 }
 

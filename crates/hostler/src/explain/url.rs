@@ -2,7 +2,7 @@
 
 use hostler_config::directives::alias::clean_path;
 
-/// What of it decides something.
+/// The parts of it that decide something.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Url {
     /// Lower case; `None` for a mere path.
@@ -13,7 +13,7 @@ pub(crate) struct Url {
     pub(crate) tls: Option<bool>,
     /// Decoded, without `//`, `.` and `..`.
     pub(crate) path: String,
-    /// What follows `?`.
+    /// The part after `?`.
     pub(crate) query: Option<String>,
 }
 

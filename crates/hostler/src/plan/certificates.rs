@@ -1,5 +1,5 @@
-//! Whether certificates and keys can be used: for `hostler check`. The planner itself hands them on unread, so that
-//! at a start no process of root's parses what a tenant wrote; the front does.
+//! True if certificates and keys can be used: for `hostler check`. The planner itself hands them on unread, so that at
+//! a start no process of root's parses what a tenant wrote; the front does.
 
 use rustls::crypto::ring::sign::any_supported_type;
 use rustls::sign::CertifiedKey;
@@ -23,7 +23,7 @@ pub(crate) fn certificates((path, pem): File<'_>) -> Result<Vec<CertificateDer<'
     }
 }
 
-/// Whether a certificate and a key belong together.
+/// Returns whether a certificate and a key belong together.
 ///
 /// # Errors
 /// Why they can't be used.

@@ -1,14 +1,14 @@
-//! What is looked at before anything is opened, the same for a start and for `hostler check`, so that both come to the
-//! same verdict. What a start finds out by doing it (logs, certificates, ports), `check` inspects in addition.
+//! Checks before anything is opened, the same for a start and for `hostler check`, so that both reach the same verdict.
+//! What a start finds out by doing it (logs, certificates, ports), `check` inspects in addition.
 
 use hostler_config::{Attempt, Config};
 
 use super::{Finding, Roles, Situation, listen, paths, preload, rlimits, roles, servlets};
 use crate::Failed;
 
-/// What was found.
+/// The findings.
 pub(crate) struct Findings {
-    /// Who everybody is; `None`: that can't be had, and why is among the findings.
+    /// The identities; `None`: they could not be determined, and the findings say why.
     pub(crate) roles: Option<Roles>,
     /// All findings, errors of the configuration's lines first.
     pub(crate) found: Vec<Finding>,

@@ -1,4 +1,4 @@
-//! What a look at the system finds amiss, before a start or instead of one.
+//! The findings of a look at the system, before a start or instead of one.
 
 use crate::Failed;
 
@@ -16,7 +16,7 @@ pub(crate) enum Finding {
 }
 
 impl Finding {
-    /// What it says, whatever it means for a start.
+    /// Returns its text, whatever it means for a start.
     pub(crate) fn why(self) -> String {
         let (Self::Error(why) | Self::Warning(why) | Self::Absent(why) | Self::Unseen(why)) = self;
         why

@@ -1,4 +1,4 @@
-//! Who the front and each virtual host run as: `User`, `Group`, `AssignUserID`, `HostlerUser`.
+//! The identities of the front and each virtual host: `User`, `Group`, `AssignUserID`, `HostlerUser`.
 //!
 //! All virtual hosts with the same user and group are one site. Under root every process gets an identity other
 //! than root's, and the front one that no site has. Without root nobody can get another identity than ours: a
@@ -22,9 +22,9 @@ const FRONT_NAME: &str = "hostler";
 pub(crate) struct Site {
     /// The user's name or `#uid`, with the group where another site has the same user.
     pub(crate) name: String,
-    /// Who it runs as; `None`: who we are.
+    /// Its identity; `None`: our own.
     pub(crate) identity: Option<Identity>,
-    /// What all its processes may use together.
+    /// The limits of all its processes together.
     pub(crate) limits: SiteLimits,
 }
 
@@ -35,16 +35,16 @@ impl Site {
     }
 }
 
-/// Who everybody is.
+/// The identities.
 #[derive(Clone, Debug)]
 pub(crate) struct Roles {
-    /// Who the front runs as; `None`: who we are.
+    /// The front's identity; `None`: our own.
     pub(crate) front: Option<Identity>,
     /// All sites.
     pub(crate) sites: Vec<Site>,
     /// The site of each server, by its index in [`Config::servers`].
     pub(crate) site_of: Vec<SiteId>,
-    /// What the operator should hear.
+    /// Warnings for the operator.
     pub(crate) warnings: Vec<String>,
 }
 
@@ -187,7 +187,7 @@ fn in_range(identity: &Identity, config: &Config) -> Result<(), String> {
     Ok(())
 }
 
-/// Where a server is given its user: by its AssignUserID, the main server's, or User.
+/// Returns the directive that gives a server its user: its AssignUserID, the main server's, or User.
 fn assignment(config: &Config, server: &Server) -> String {
     let has = |server: &&Server, name| server.settings.iter().any(|setting| setting.directive == name);
     match [server, config.main()].into_iter().find(|server| has(server, "AssignUserID")) {

@@ -1,4 +1,5 @@
-//! What the processes of each site may use together: `HostlerSiteMemory`, `HostlerSiteCPU`, `HostlerSiteTasks`.
+//! The resources that the processes of each site may use together: `HostlerSiteMemory`, `HostlerSiteCPU`,
+//! `HostlerSiteTasks`.
 //!
 //! A site is all virtual hosts of one user, and it has one limit of each kind: that of the main server, unless one of
 //! its virtual hosts says otherwise. Two that say different things are an error.
@@ -62,13 +63,13 @@ fn one<'a, T: Copy + PartialEq>(
     found.map_or(main, |(own, _)| own)
 }
 
-/// Whether a virtual host says other things than the main server.
+/// Returns whether a virtual host says other things than the main server.
 pub(crate) fn any_of_a_host(config: &Config) -> bool {
     config.servers.iter().any(|server| server.conf.core.site_limits != config.main().conf.core.site_limits)
 }
 
-/// Whether this machine could hold the sites to their limits; where exactly a server will be in its hierarchy of
-/// groups is known only when it starts.
+/// Returns whether this machine could hold the sites to their limits; where exactly a server will be in its hierarchy
+/// of groups is known only when it starts.
 pub(crate) fn inspect(sites: &[Site]) -> Option<Finding> {
     let needs = |of: fn(&SiteLimits) -> bool| sites.iter().any(|site| of(&site.limits));
     let needed = [

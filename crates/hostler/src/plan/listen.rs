@@ -12,7 +12,7 @@ pub(crate) fn addresses(config: &Config) -> Vec<SocketAddr> {
     listen.map(|listen| SocketAddr::new(listen.ip.unwrap_or(all), listen.port)).collect()
 }
 
-/// What the lines themselves show: that there is none, and addresses that include each other.
+/// Checks the lines themselves: none at all, and addresses that include each other.
 pub(crate) fn examine(config: &Config) -> Vec<Finding> {
     let all = addresses(config);
     if all.is_empty() {
@@ -31,7 +31,7 @@ pub(crate) fn examine(config: &Config) -> Vec<Finding> {
     clashes.collect()
 }
 
-/// Whether the kernel refuses one of two addresses when the other is bound.
+/// Returns whether the kernel refuses one of two addresses when the other is bound.
 fn clash(one: SocketAddr, other: SocketAddr, all: &[SocketAddr]) -> bool {
     // The same one twice shares a socket.
     if one.port() != other.port() || one == other {
@@ -67,7 +67,7 @@ fn line(config: &Config, at: usize) -> String {
     own.map_or_else(|| "Listen".to_owned(), |own| format!("{}: Listen", place::of(config, own.origin)))
 }
 
-/// What the machine as it is now would refuse: for `hostler check`, which binds nothing.
+/// Checks what the machine would refuse now: for `hostler check`, which binds nothing.
 pub(crate) fn inspect(config: &Config, situation: &Situation) -> Vec<Finding> {
     let all = addresses(config);
     let taken = taken();

@@ -83,7 +83,7 @@ impl From<String> for RefusalReason {
     }
 }
 
-/// What a tenant's log is replaced with: the main ErrorLog (the first that was opened), or nothing.
+/// Returns the replacement of a tenant's log: the main ErrorLog (the first that was opened), or nothing.
 fn instead(wanted: &LogRequest, opened: &[(LogPlan, OwnedFd)]) -> Result<OwnedFd, String> {
     let failed = |e: std::io::Error| e.to_string();
     match opened.first().filter(|(main, _)| wanted.error_log && main.error_log) {
@@ -121,7 +121,7 @@ pub(super) fn error_log(config: &Config, server: &Server) -> String {
     }
 }
 
-/// Where a log is asked for: the directive's line, as far as it can be told.
+/// Returns the line that configures a log, as far as it is known.
 fn place(config: &Config, server: &Server, target: &str, error_log: bool) -> String {
     let directives: &[&str] = if error_log {
         &["ErrorLog"]
@@ -180,7 +180,7 @@ impl Opening<'_> {
         }
     }
 
-    /// What keeps a log from being opened, as far as that can be told without making it.
+    /// Returns the reason why a log cannot be opened, as far as it shows without creating it.
     fn inspect(&mut self, wanted: &LogRequest) -> Option<Finding> {
         let path = match kind(&wanted.target) {
             Target::Program(command) => return piped::inspect(command).err().map(Finding::Error),
@@ -256,7 +256,7 @@ impl Opening<'_> {
         }
     }
 
-    /// Whether a tenant decides what happens at this place.
+    /// Returns whether a tenant decides what happens at this place.
     fn is_tenants(&self, place: &Untrusted) -> bool {
         let owner = match place {
             Untrusted::Writable { mode, .. } if mode & 0o002 != 0 => return true,

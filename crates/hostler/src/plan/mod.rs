@@ -40,9 +40,9 @@ pub(crate) use found::{Finding, report};
 pub(crate) use identity::{Roles, Site, roles};
 pub(crate) use situation::Situation;
 
-/// How long a new generation may take until it reports ready.
+/// The time limit for a new generation to report ready.
 const READY_TIMEOUT_MS: u32 = 30_000;
-/// How long an old generation may finish its open connections, in seconds.
+/// The time limit for an old generation to finish its open connections, in seconds.
 const DRAIN_TIMEOUT: u32 = 3600;
 /// More than Apache's 511: a thousand connections at once, from one visitor, fill that, and everybody else's next one then
 /// waits a second for its repetition. The kernel takes no more than `net.core.somaxconn`.

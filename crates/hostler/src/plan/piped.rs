@@ -22,9 +22,9 @@ use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-/// Where programs are searched.
+/// The search path of programs.
 const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
-/// How long to wait before a program is started again; twice as long each time.
+/// The pause before a program is started again; it doubles each time.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 /// A program that ran so long is started again as if it were the first time.

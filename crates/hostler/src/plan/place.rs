@@ -1,4 +1,4 @@
-//! Where a line of the configuration stands, for messages.
+//! The place of a configuration line, for messages.
 
 use hostler_config::{Config, Origin, Server};
 

@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use super::{Finding, place};
 
-/// What is missing of `PerlRequire` and its relatives, and of `PSGIApp`.
+/// Lists the missing files of `PerlRequire` and related directives, and of `PSGIApp`.
 pub(crate) fn files(config: &Config) -> Vec<Finding> {
     let mut seen = BTreeSet::new();
     // What a virtual host inherits has been seen as the main server's.

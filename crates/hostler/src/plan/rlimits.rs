@@ -50,8 +50,8 @@ fn below(config: &Config, warm: bool, conf: &DirConfig, found: &mut BTreeSet<Str
     look(config, warm, &conf.core.ifs, found);
 }
 
-/// Whether the section itself says that its programs run in warm workers, CGI programs under `Isolation fork` too, or
-/// that they are started one by one.
+/// Returns whether the section itself says that its programs run in warm workers, CGI programs under `Isolation fork`
+/// too, or that they are started one by one.
 fn is_warm(conf: &DirConfig) -> Option<bool> {
     match (conf.pool.isolation, &conf.core.handler) {
         (Some(isolation), _) => Some(isolation != Isolation::Exec),

@@ -73,7 +73,7 @@ pub(crate) fn inspect(config: &Config, roles: &Roles, situation: &Situation) -> 
     found
 }
 
-/// What is wrong with the contents of a virtual host's files, as far as they could be read.
+/// Returns the fault in the contents of a virtual host's files, as far as they could be read.
 fn unusable(config: &Config, server: &Server, files: &HashMap<String, Option<Vec<u8>>>) -> Vec<Finding> {
     let ssl = &server.conf.ssl;
     let content = |path: &str| files.get(path).and_then(|content| content.as_deref());
@@ -144,7 +144,7 @@ impl From<String> for Unreadable {
     }
 }
 
-/// Whether a name is `HHHHHHHH.N`, or `HHHHHHHH.rN` as for lists of revoked certificates.
+/// Returns whether a name is `HHHHHHHH.N`, or `HHHHHHHH.rN` as for lists of revoked certificates.
 fn is_hashed(name: &[u8]) -> bool {
     let Some((hash, rest)) = name.split_at_checked(8) else { return false };
     let number = rest.strip_prefix(b".r").or_else(|| rest.strip_prefix(b".")).unwrap_or_default();

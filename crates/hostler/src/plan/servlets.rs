@@ -7,7 +7,7 @@ use hostler_config::{Config, Server};
 use super::{Finding, place};
 use crate::run;
 
-/// What stands in the way of the configuration's applications.
+/// Lists obstacles to the configuration's applications.
 pub(crate) fn examine(config: &Config) -> Vec<Finding> {
     let mut apps: Vec<(&Server, &App)> = Vec::new();
     for server in &config.servers {

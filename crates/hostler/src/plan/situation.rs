@@ -1,4 +1,5 @@
-//! Who we are and what the operator has accepted: what the rules about identities depend on.
+//! The circumstances of a start on which the rules about identities depend: our own user, and what the operator has
+//! accepted.
 
 /// The circumstances of a start.
 #[derive(Clone, Copy, Debug)]

@@ -1,4 +1,4 @@
-//! What the operator is told once the server serves: where it does, and where it logs.
+//! The lines for the operator once the server serves: its addresses, and its logs.
 
 use hostler_config::{Config, Listen};
 use hostler_sys::process;
@@ -41,7 +41,7 @@ pub(crate) fn of_directory(served: &Path, config: &Config, roles: &Roles) -> Vec
     ]
 }
 
-/// What a browser would take.
+/// Returns the URL for a browser.
 fn url(config: &Config, listen: &Listen) -> String {
     let here = |port: Option<u16>| port.is_none_or(|port| port == listen.port);
     let speaks_tls = config.servers.iter().any(|server| {

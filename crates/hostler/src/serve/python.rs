@@ -10,30 +10,30 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 const PROBE: &str = include_str!("probe.py");
-/// How long the import may take.
+/// The time limit of the import.
 const LIMIT: Duration = Duration::from_secs(20);
-/// How often is looked whether it has ended.
+/// The interval of checks whether it has exited.
 const LOOK: Duration = Duration::from_millis(10);
-/// What the probe says last begins so.
+/// The start of the probe's last line.
 const MARK: &str = "hostler-probe ";
-/// Where virtual environments stand beside applications.
+/// The names of virtual environments beside applications.
 const ENVIRONMENTS: [&str; 2] = [".venv", "venv"];
 
-/// How applications are called.
+/// The calling interface of an application.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Interface {
     Wsgi,
     Asgi,
 }
 
-/// What is meant by the word of the command line.
+/// The application that the command line names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Place {
     /// An absolute path, or a module's name.
     pub(super) module: String,
     /// The application's name; empty: one of the usual ones.
     pub(super) name: String,
-    /// Where modules are looked for.
+    /// The folder in which modules are looked up.
     pub(super) home: PathBuf,
     /// The word, absolute: the planner reads it again.
     pub(super) said: PathBuf,
@@ -77,12 +77,12 @@ impl Place {
         Some(Self { module: module.to_owned(), name: name.to_owned(), home, said })
     }
 
-    /// Whether it is found by a name, not by a file's path.
+    /// Returns whether it is found by a name, not by a file's path.
     pub(super) fn is_module(&self) -> bool {
         !self.module.starts_with('/')
     }
 
-    /// Whose owner it runs as: the file, or the folder where modules are looked for.
+    /// Returns the path whose owner it runs as: the file, or the folder of modules.
     pub(super) fn path(&self) -> &Path {
         if self.is_module() { &self.home } else { Path::new(&self.module) }
     }
@@ -131,7 +131,7 @@ pub(super) fn find(place: Place, as_user: Option<(u32, u32)>) -> Result<Applicat
     Ok(Application { interface, name: (*name).to_owned(), file, environment, place })
 }
 
-/// What it says until it ends; what it has started ends with it.
+/// Runs a command and returns its output; its own child processes are killed with it.
 fn run(command: &mut Command) -> Result<String, String> {
     let mut child = command.spawn().map_err(|error| error.to_string())?;
     let output = child.stdout.take();

@@ -10,7 +10,7 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// How long the front may take in all.
+/// The time limit of the front in all.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The figures.

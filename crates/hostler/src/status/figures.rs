@@ -1,4 +1,4 @@
-//! What is computed from a report before it is shown: rates, and numbers as people read them.
+//! Figures computed from a report before it is shown: rates, and numbers as people read them.
 
 use hostler_wire::report::Report;
 

@@ -1,4 +1,5 @@
-//! What each site takes of `HostlerSiteMemory`, `HostlerSiteCPU` and `HostlerSiteTasks`, or why it is not held to them.
+//! Each site's use of `HostlerSiteMemory`, `HostlerSiteCPU` and `HostlerSiteTasks`, or the reason why they are not
+//! enforced.
 
 use hostler_wire::report::{Limits, Site, Usage};
 use serde_json::{Value, json};

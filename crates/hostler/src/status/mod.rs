@@ -27,7 +27,7 @@ use crate::signal::{self, Absent};
 use crate::{Failed, load};
 use fronts::Front;
 
-/// What is shown, at one moment.
+/// The displayed state at one moment.
 struct Seen {
     master: Pid,
     pid_file: PathBuf,

@@ -1,10 +1,10 @@
-//! What the files of somebody who moves here say, directive by directive, and which of it Hostler does not carry out.
-//! Nothing is resolved or built, so lines count whatever block they stand in.
+//! A survey of directives for migration: each with its number of uses, and whether Hostler supports it. Nothing is
+//! resolved or built, so lines count whatever block they are in.
 
 use hostler_config::{Action, modules};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What Hostler makes of a directive.
+/// The treatment of a directive.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Standing {
     /// It is carried out.
@@ -24,15 +24,15 @@ pub(super) struct MissingDirective {
     pub(super) name: String,
     /// The module it belongs to, where that is known.
     pub(super) module: Option<&'static str>,
-    /// What becomes of it.
+    /// Its treatment.
     pub(super) standing: Standing,
-    /// How often it is used.
+    /// The number of uses.
     pub(super) uses: usize,
     /// In how many files.
     pub(super) files: usize,
     /// The first place: `file:line`.
     pub(super) first: String,
-    /// What to do instead.
+    /// The replacement.
     pub(super) advice: &'static str,
 }
 
@@ -79,7 +79,7 @@ impl Survey {
         (self.lines, self.files)
     }
 
-    /// What is not carried out, the most used first.
+    /// Returns the unsupported directives, most used first.
     pub(super) fn lacking(self) -> Vec<MissingDirective> {
         let mut all: Vec<MissingDirective> = self.found.into_values().collect();
         all.sort_by(|a, b| b.uses.cmp(&a.uses).then_with(|| a.name.cmp(&b.name)));
@@ -136,7 +136,7 @@ fn ends_documentation(line: &str) -> bool {
         || line.starts_with("=over") && (line.contains("apache") || line.contains("httpd"))
 }
 
-/// What becomes of a directive with these arguments.
+/// Returns the treatment of a directive with these arguments.
 fn standing(name: &str, args: &str) -> Standing {
     let Some((_, directive)) = modules::find(name) else { return Standing::Unknown };
     match directive.action {
@@ -147,7 +147,7 @@ fn standing(name: &str, args: &str) -> Standing {
     }
 }
 
-/// What to do where a module is not there.
+/// Returns the advice for a missing module.
 fn advice(module: &str) -> &'static str {
     let family = |prefix: &str| module.starts_with(prefix);
     match module {

@@ -1,4 +1,4 @@
-//! What the tests' engine brings to the table of techniques: its row and its engine. It is all that Hostler knows of it.
+//! The tests' engine in the table of techniques: its row and its engine. Hostler knows nothing else of it.
 //!
 //! A technique with directives of its own has a `Slot` beside them, as `engines/python/technique`.
 

@@ -1,5 +1,5 @@
-//! What the planner and the process that runs Perl code for it while the configuration is read (`hostler-perl configure`) say to each other:
-//! frames ([`hostler_wire::frame`]) without descriptors, one answer for each question.
+//! The protocol between the planner and the process that runs Perl code for it while the configuration is read
+//! (`hostler-perl configure`): frames ([`hostler_wire::frame`]) without descriptors, one reply for each question.
 //!
 //! The process runs code that others than root may have written. The planner believes nothing of what it says, but
 //! takes it for text of a configuration in which only some directives may stand.
@@ -43,12 +43,12 @@ pub enum ToConfigure {
     Run {
         /// It.
         preload: Preload,
-        /// What is meant for the whole server is refused.
+        /// Server-wide settings are refused.
         in_host: bool,
     },
 }
 
-/// What the text of something that is to be loaded shows, with that of the tenant's own modules that it loads.
+/// The facts shown by the text of something to load, including the tenant's own modules that it loads.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SourceFacts {
     /// It calls `add_config` or `httpd_conf`, or pushes handlers to a server.
@@ -63,8 +63,8 @@ pub struct SourceFacts {
     pub places: Vec<String>,
 }
 
-/// Whether a line of code pushes handlers to a server, which makes directives of them. `$r->push_handlers` is the request's own, and
-/// what workers begin and end with is no directive's.
+/// Returns whether a line of code pushes handlers to a server, which makes directives of them. `$r->push_handlers` is
+/// the request's own, and what workers begin and end with is no directive's.
 #[must_use]
 pub fn pushes_to_server(line: &str) -> bool {
     let is_of_server = |(at, _): (usize, &str)| {
@@ -80,7 +80,7 @@ pub fn pushes_to_server(line: &str) -> bool {
 /// From the process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FromConfigure {
-    /// What the text shows.
+    /// The facts shown by the text.
     Saw(SourceFacts),
     /// The interpreter is ready.
     Hello(Build),
@@ -88,7 +88,7 @@ pub enum FromConfigure {
     Done {
         /// The configuration that it has built.
         text: String,
-        /// What it warned of.
+        /// Its warnings.
         warnings: String,
         /// Directives that modules have added so far: a line for each with the module, the name, `args_how`,
         /// `req_override` and `errmsg`, tabulators between them.

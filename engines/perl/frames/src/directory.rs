@@ -24,7 +24,7 @@ pub mod directory_flag {
     pub const SATISFY_SET: u32 = 1 << 7;
 }
 
-/// What a directory (or location) says: [`work::Directory`] with what is mod_perl's.
+/// The settings of a directory (or location): [`work::Directory`] with mod_perl's own part.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Directory {
     /// [`directory_flag`]s.
@@ -61,7 +61,7 @@ pub struct Directory {
     pub limit_request_body: u64,
     /// `AddDefaultCharset`, where set.
     pub default_charset: Option<String>,
-    /// What directives say that Perl modules have added, as Perl text: layers, from the outermost section on.
+    /// The settings of Perl modules' directives, as Perl text: layers, from the outermost section inwards.
     pub layers: Option<String>,
 }
 

@@ -1,6 +1,6 @@
-//! What the Perl engine and its technique in the front say to each other beyond [`hostler_wire`], where it travels as
-//! bytes: what a pool loads, mod_perl's part of a directory's configuration and of a request's head, its phases, and the
-//! questions of programs with their answers. And what the planner and `hostler-perl configure` say.
+//! The messages between the Perl engine and its technique in the front beyond [`hostler_wire`], where they travel as
+//! bytes: the code a pool loads, mod_perl's part of a directory's configuration and of a request's head, its phases,
+//! and the questions of programs with their answers. And the messages between the planner and `hostler-perl configure`.
 //!
 //! This crate moves no bytes; it only says what they mean. What comes from the engine is a tenant's, and is checked here.
 

@@ -52,7 +52,7 @@ impl Phase {
 pub struct PhaseSet(pub u32);
 
 impl PhaseSet {
-    /// Whether it has this one.
+    /// Returns whether it has this one.
     #[must_use]
     pub fn contains(self, phase: Phase) -> bool {
         self.0 & 1 << phase as u8 != 0

@@ -1,4 +1,4 @@
-//! What a worker says beyond the answer.
+//! A worker's messages beyond the response.
 
 use crate::{Phase, PhaseSet};
 use hostler_wire::codec::{Decoder, Encoder, Fields, Malformed};
@@ -7,12 +7,12 @@ use hostler_wire::work::{self, FromWorker, table};
 /// Stands for no phase.
 const NO_PHASE: u8 = u8::MAX;
 
-/// What the worker says of phases, and what its programs ask: [`FromWorker::Own`].
+/// The worker's messages about phases, and its programs' questions: [`FromWorker::Own`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FromPerl<'a> {
-    /// What was changed of the request itself, before `Finished` and only if something was.
+    /// The changes to the request itself, before `Finished` and only if there are some.
     Changes(Box<Changes<'a>>),
-    /// What does this URL (or, with `file`, this path) map to? Answer: [`crate::ToPerl::Answer`].
+    /// Asks for the mapping of this URL (or, with `file`, this path). Reply: [`crate::ToPerl::Answer`].
     LookUp {
         /// Method of the question.
         method: &'a [u8],
@@ -27,7 +27,7 @@ pub enum FromPerl<'a> {
         target: &'a [u8],
         /// The number that the front gave it when it was looked up.
         id: u32,
-        /// What the program has changed of it since, if anything.
+        /// The program's changes to it since, if any.
         changes: Option<Box<Changes<'a>>>,
     },
     /// The request goes on as one for this local URL, whose answer is this one's; the program waits meanwhile, and what
@@ -43,7 +43,7 @@ pub enum FromPerl<'a> {
     Configure {
         /// Its lines.
         text: &'a [u8],
-        /// What they may contain, in Apache's `OR_` bits.
+        /// The directives they may contain, in Apache's `OR_` bits.
         overrides: u32,
         /// The phase that runs.
         phase: u8,

@@ -9,7 +9,7 @@ use std::ops::{Deref, DerefMut};
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the names are those of Apache's request_rec")]
 pub struct RequestHead<'a> {
-    /// What all engines are told. Its `own` is what follows here.
+    /// The part for all engines. Its `own` is the rest of this structure.
     pub common: work::RequestHead<'a>,
     /// Phases to run.
     pub phases: PhaseSet,
@@ -87,7 +87,7 @@ impl<'a> RequestHead<'a> {
     }
 }
 
-/// What a worker is told beyond the request: [`ToWorker::Own`].
+/// The messages to a worker beyond the request: [`ToWorker::Own`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ToPerl<'a> {
     /// The answer to a question about a URL: what it maps to, with the status the phases came to in
@@ -98,24 +98,24 @@ pub enum ToPerl<'a> {
         /// The request that it would be.
         head: Box<RequestHead<'a>>,
     },
-    /// What was asked to be sent as part of the answer (`Run`) has been sent, with this status.
+    /// The part of the response that was requested (`Run`) has been sent, with this status.
     Ran(u16),
-    /// What the configuration has come to with what the program has added: its number (defined before, if need be), or
-    /// why nothing was added.
+    /// The configuration with the program's additions: its number (defined before, if need be), or the reason why
+    /// nothing was added.
     Configured(Result<u32, &'a [u8]>),
     /// Run phases of a sub-request before the question that the worker waits with is answered: nested, as part of the
     /// request that is being served. Its answer has a head, a body and a `Finished` of its own, but no `End`.
     Nested(Box<Nested<'a>>),
     /// The next request is a part of this one, or goes on in its place: somebody else has answered it.
     Related {
-        /// What it is to that.
+        /// Its role in that.
         role: Role,
-        /// That request, as it was left.
+        /// That request in its last state.
         head: Box<RequestHead<'a>>,
     },
 }
 
-/// What a request is to another, in the words of `request_rec`.
+/// The relation of a request to another, in the words of `request_rec`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// The other is a part of it.

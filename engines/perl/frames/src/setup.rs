@@ -1,4 +1,4 @@
-//! What a pool's parent loads before its first fork.
+//! The code that a pool's parent loads before its first fork.
 
 use hostler_wire::codec::{Decoder, Encoder, Malformed};
 use hostler_wire::engine;
@@ -11,7 +11,7 @@ pub struct Setup {
     pub title: String,
     /// Version of mod_perl's API: 1 or 2.
     pub generation: u8,
-    /// What to load, in the order of the configuration.
+    /// The code to load, in the order of the configuration.
     pub preload: Vec<Preload>,
     /// Arguments of the interpreter (`PerlSwitches`).
     pub switches: Vec<String>,
@@ -41,7 +41,7 @@ pub struct Setup {
 /// One thing to load.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Preload {
-    /// What it is.
+    /// Its kind.
     pub kind: PreloadKind,
     /// A module's name, a file's path, or code.
     pub text: String,

@@ -1,5 +1,5 @@
-//! What Perl brings to the table of techniques: its engine, and the rows of mod_perl's handlers and of PSGI. Values only:
-//! what runs programs is `hostler-perl`, and what a request has to do with them is the front's.
+//! Perl's part of the table of techniques: its engine, and the rows of mod_perl's handlers and of PSGI. Values only:
+//! `hostler-perl` runs programs, and the front handles their requests.
 
 pub mod psgi;
 mod registries;

@@ -48,13 +48,13 @@ static DIRECTIVES: &[Directive] = &[
     ),
 ];
 
-/// Where [`Dir`] is.
+/// The slot of [`Dir`].
 pub static DIR: Slot<Dir> = Slot::new();
 
-/// Where [`Server`] is.
+/// The slot of [`Server`].
 pub static SERVER: Slot<Server> = Slot::new();
 
-/// What a directory sets.
+/// A directory's settings.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Dir {
     /// `PSGIApp`, absolute.
@@ -72,7 +72,7 @@ impl Merge for Dir {
     unset_part!(Dir);
 }
 
-/// What a server sets.
+/// A server's settings.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Server {
     /// `PSGIPreload`.

@@ -19,8 +19,8 @@ const ALL: &[&str] = &[
     "ModPerl::RegistryPrefork",
 ];
 
-/// Those that sections of these virtual hosts name for their responses, as something to load. One that can't be loaded
-/// says so to the requests that want it.
+/// Returns the Registry classes that sections of these virtual hosts name for their responses, as something to load.
+/// One that cannot be loaded reports that to the requests that want it.
 pub(crate) fn of(members: &[&Server]) -> Option<Preload> {
     let mut named = BTreeSet::new();
     for server in members {

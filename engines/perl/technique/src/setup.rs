@@ -1,11 +1,11 @@
-//! What a pool's parent process is told before it forks workers.
+//! The settings of a pool's parent process before it forks workers.
 
 use crate::{LOG, psgi, registries, tree};
 use hostler_config::directives::perl::{self, Preload, quoted};
 use hostler_config::{Config, Server, pools};
 use hostler_perl_frames::{self as frames, PreloadKind, Setup};
 
-/// What the parent of a pool loads: the main server's first, then what each of its virtual hosts adds.
+/// Returns the setup of a pool's parent: the main server's code first, then the additions of each of its virtual hosts.
 ///
 /// `servers` are indexes in [`Config::servers`] ([`pools::Pool::servers`]). Left for the caller, who knows the
 /// site and the product's name: [`Setup::title`] and [`hostler_wire::engine::ServerFacts::software`].
@@ -66,8 +66,8 @@ fn places(config: &Config, members: &[&Server], preload: &[Preload]) -> Option<f
     Some(frames::Preload { kind: PreloadKind::Code, text, origin, configured: false })
 }
 
-/// What programs may ask a server for and nobody acts on in the engine: the options that are off, and the functions for the
-/// beginning and the end of workers.
+/// Returns values that programs may ask a server for and that the engine does not act on: the options that are off, and
+/// the functions for the start and the end of workers.
 fn registered(config: &Config, members: &[&Server], generation: u8) -> Option<frames::Preload> {
     let words = |words: &[String]| words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(", ");
     let mut calls = Vec::new();

@@ -36,7 +36,7 @@ pub(crate) fn text(config: &Config, servers: &[u32]) -> String {
 /// The file's name that the reader gives lines of its own, such as a default TypesConfig.
 const OF_READER: &str = "default";
 
-/// Whether programs of these servers may see it.
+/// Returns whether programs of these servers may see it.
 fn is_seen(top: &TopLevel, servers: &[u32], roots: &[&str]) -> bool {
     let node = &top.node;
     if is(node, &["VirtualHost"]) && node.children.is_some() {
@@ -45,7 +45,7 @@ fn is_seen(top: &TopLevel, servers: &[u32], roots: &[&str]) -> bool {
     servers.contains(&0) || applies(node, roots)
 }
 
-/// Whether a line of the main server applies to virtual hosts that others than its owner have.
+/// Returns whether a line of the main server applies to virtual hosts that others than its owner have.
 fn applies(node: &Node, roots: &[&str]) -> bool {
     if is(node, &["Directory"]) {
         let path = words(&node.args).into_iter().next().unwrap_or_default();
@@ -102,7 +102,8 @@ impl Writer<'_> {
     }
 }
 
-/// Whether a directive's arguments may compare with what only some clients know, such as a token in a header field.
+/// Returns whether a directive's arguments may compare with what only some clients know, such as a token in a header
+/// field.
 fn compares(name: &str) -> bool {
     const STARTS: &[&str] =
         &["if", "elseif", "require", "rewrite", "setenvif", "browsermatch", "header", "requestheader"];
@@ -130,7 +131,8 @@ fn shown<'a>(name: &str, args: &'a str) -> Cow<'a, str> {
     shown.into()
 }
 
-/// Whether the whole of a directive's arguments is secret: passwords, keys, and what connects to databases with them.
+/// Returns whether the whole of a directive's arguments is secret: passwords, keys, and what connects to databases with
+/// them.
 fn is_secret(name: &str) -> bool {
     const PARTS: &[&str] =
         &["password", "passphrase", "passwd", "secret", "credential", "token", "apikey", "accountbinding"];

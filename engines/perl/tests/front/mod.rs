@@ -36,7 +36,7 @@ pub struct Front {
     next: WorkerId,
 }
 
-/// What is loaded: code, as if in a `<Perl>` section.
+/// Returns code to load, as if in a `<Perl>` section.
 pub fn code(text: &str) -> Preload {
     Preload { kind: PreloadKind::Code, text: text.into(), origin: "test.conf:7".into(), configured: false }
 }
@@ -218,9 +218,9 @@ pub struct Answer {
     pub notes: Vec<(String, String)>,
     pub outcome: String,
     pub exits: bool,
-    /// What it asked; asking ends the answer's reading, see [`Worker::end`].
+    /// Its question; asking ends the reading of the response, see [`Worker::end`].
     pub question: Option<String>,
-    /// How often something new was seen until the end.
+    /// The number of wake-ups until the end.
     pub wakes: u32,
 }
 
@@ -338,7 +338,7 @@ impl Worker {
         self.channel.is_taken()
     }
 
-    /// What it has written to its standard error since this was asked last.
+    /// Returns its standard error since the last call.
     pub fn stderr(&self) -> String {
         let mut text = self.printed.take().into_bytes();
         while wait(&[Watch { fd: self.stderr.as_fd(), write: false }], Some(Duration::ZERO)).unwrap()[0].read

@@ -150,7 +150,7 @@ pub fn write_script(path: &Path, text: &str) {
     fs::rename(&new, path).unwrap();
 }
 
-/// What the front would say of a path.
+/// Returns the front's facts about a path.
 fn facts(path: &Path) -> FileFacts {
     let Ok(m) = fs::metadata(path) else { return FileFacts::default() };
     FileFacts {

@@ -1,5 +1,5 @@
-//! What the PHP engine is told beyond [`hostler_wire`], where it travels as bytes: what a pool loads, and the settings
-//! (`php_value` and its sisters) of a directory.
+//! The messages to the PHP engine beyond [`hostler_wire`], where they travel as bytes: the setup of a pool, and the
+//! settings (`php_value` and related directives) of a directory.
 //!
 //! This crate moves no bytes; it only says what they mean.
 
@@ -21,7 +21,7 @@ pub mod handler {
     pub const ALL: [&str; 3] = [RUN, SCRIPT, SOURCE];
 }
 
-/// What a pool's parent is started with.
+/// The setup of a pool's parent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Setup {
     /// `PHPINIDir`: a php.ini or its folder.
@@ -68,7 +68,7 @@ pub struct Setting<'a> {
 /// PHP's part of a directory's configuration.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Directory<'a> {
-    /// What is set, each name once.
+    /// The settings, each name once.
     pub settings: Vec<Setting<'a>>,
     /// Files that PHP calls `.user.ini` are read, which mod_php does not.
     pub user_ini: bool,

@@ -1,8 +1,8 @@
-//! What a worker of PHP and the front's module for it say to each other while a script runs.
+//! The messages between a PHP worker and the front's module for it while a script runs.
 
 use hostler_wire::codec::{Decoder, Encoder, Fields, Malformed};
 
-/// How the cache of compiled scripts stands, which all workers of a pool share. Sizes in bytes.
+/// The state of the cache of compiled scripts, which all workers of a pool share. Sizes in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cache {
     /// All of its memory.
@@ -17,20 +17,20 @@ pub struct Cache {
     pub keys: u64,
     /// The most of these.
     pub most_keys: u64,
-    /// How often a script was in it.
+    /// The number of hits.
     pub hits: u64,
-    /// How often one was not.
+    /// The number of misses.
     pub misses: u64,
-    /// How often it was emptied.
+    /// The number of times it was emptied.
     pub restarts: u64,
     /// It takes nothing more.
     pub full: bool,
 }
 
-/// What a worker says beyond an answer.
+/// A worker's messages beyond a response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FromPhp<'a> {
-    /// How the cache stands.
+    /// The state of the cache.
     Cache(Cache),
     /// Variables and notes for the server's logs (`apache_setenv`, `apache_note`).
     Logged {
@@ -126,7 +126,7 @@ pub struct SubRequest<'a> {
     pub uri: &'a [u8],
     /// The file.
     pub filename: &'a [u8],
-    /// What follows the file in the path.
+    /// The part of the path after the file.
     pub path_info: &'a [u8],
     /// The query.
     pub args: Option<&'a [u8]>,

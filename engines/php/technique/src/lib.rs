@@ -1,5 +1,5 @@
-//! What PHP brings to the table of techniques: its engine and its row. Values only: what runs scripts is `hostler-php`, and
-//! what a request has to do with them is the front's.
+//! PHP's part of the table of techniques: its engine and its row. Values only: `hostler-php` runs scripts, and the
+//! front handles their requests.
 
 mod setup;
 

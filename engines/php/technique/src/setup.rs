@@ -1,4 +1,4 @@
-//! What a pool's parent process is told before it forks workers, and which virtual hosts have one for themselves.
+//! The settings of a pool's parent process before it forks workers, and the virtual hosts with a pool of their own.
 //!
 //! Virtual hosts of one site share a pool, and with it a cache of compiled scripts. One that has a php.ini or
 //! administrator's settings of its own has one for itself, and so has each section that has such settings: what is compiled
@@ -11,7 +11,7 @@ use hostler_wire::codec::Encoder;
 use hostler_wire::engine::{ServerFacts, Setup};
 use std::sync::Arc;
 
-/// Whether two virtual hosts can't share what is compiled.
+/// Returns whether two virtual hosts can't share what is compiled.
 pub(crate) fn differs(main: &Server, server: &Server) -> bool {
     let (usual, own) = (&main.conf.php, &server.conf.php);
     usual.program() != own.program() || usual.ini != own.ini || admin_of(main) != admin_of(server)
@@ -55,7 +55,7 @@ fn in_sections<'a>(sections: &'a [Arc<Section>], all: &mut Vec<(&'a str, &'a str
     sections.iter().for_each(|section| in_dir(&section.conf, all));
 }
 
-/// What the parent of a pool is told before it forks workers ([`pools::setup`]).
+/// Returns the setup of a pool's parent before it forks workers ([`pools::setup`]).
 #[must_use]
 pub(crate) fn setup(config: &Config, servers: &[u32], one_shot: bool) -> Setup {
     let (mut setup, members) = pools::setup(config, servers, one_shot, LOG);
@@ -67,7 +67,7 @@ pub(crate) fn setup(config: &Config, servers: &[u32], one_shot: bool) -> Setup {
     setup
 }
 
-/// What the parent of a section's pool is told: the same, but for scripts that are the whole virtual host's.
+/// Changes the setup for a section's pool: the same, without scripts that belong to the whole virtual host.
 pub(crate) fn of_group(setup: &mut Setup) {
     if let Ok(own) = frames::Setup::decode(&setup.own) {
         setup.own.clear();
@@ -80,8 +80,8 @@ fn warm(server: &Server, facts: &ServerFacts) -> Vec<(String, String)> {
     server.conf.php.warm.iter().map(|path| (facts.document_root.clone(), path.to_string())).collect()
 }
 
-/// What `apache_get_modules()` tells: programs ask it what they may write into their `.htaccess` files. What is there is what
-/// `<IfModule>` finds there.
+/// Returns the list for `apache_get_modules()`: programs use it to decide what to write into their `.htaccess` files.
+/// It contains the modules that `<IfModule>` finds there.
 fn modules(config: &Config) -> Vec<String> {
     let loaded = &config.facts.loaded_modules;
     let names = hostler_config::modules::sources(loaded).filter_map(|file| file.strip_suffix(".c"));

@@ -1,5 +1,5 @@
-//! What the front and a worker of an ASGI application say to each other over a connection: frames of a letter, a length in
-//! four bytes, and so many bytes. No I/O.
+//! The protocol between the front and a worker of an ASGI application over a connection: frames of a letter, a length
+//! in four bytes, and so many bytes. No I/O.
 //!
 //! A request's scope is told in the form in which Python writes its own values (`marshal`), which every Python reads without
 //! a line of ours. It goes to the tenant only; what comes back is believed in nothing, and has bounds.
@@ -37,10 +37,11 @@ const MOST_FIELDS: usize = 1000;
 
 /// Bytes of [`memory`].
 pub const MEMORY: usize = PREFIX + 8;
-/// What wakes a worker that is to look into its memory.
+/// The byte that wakes a worker that should look into its memory.
 pub const CALL: &[u8] = b"W";
 
-/// What a connection begins with where the front offers memory; with it go descriptors. Bells of one number are the same.
+/// Returns the first bytes of a connection on which the front offers memory; descriptors go with them. Bells of one
+/// number are the same.
 #[must_use]
 pub fn memory(bells: u64) -> [u8; MEMORY] {
     let mut frame = [0; MEMORY];
@@ -56,7 +57,7 @@ pub fn memory_bells(frame: &[u8]) -> Option<u64> {
     Some(u64::from_be_bytes(bells.try_into().ok()?))
 }
 
-/// What a process of the worker's says before its first answer where it uses the memory.
+/// Returns the message of a worker's process before its first response if it uses the memory.
 #[must_use]
 pub fn memory_user(process: u32) -> [u8; PREFIX + 4] {
     let mut frame = [0; PREFIX + 4];
@@ -174,7 +175,7 @@ pub struct Head {
     pub fields: Vec<(Vec<u8>, Vec<u8>)>,
 }
 
-/// What a worker says.
+/// A worker's message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WorkerFrame<'a> {
     /// An answer's head.
@@ -202,7 +203,7 @@ pub enum WorkerFrame<'a> {
     },
 }
 
-/// What a worker may not say.
+/// A message that a worker may not send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Malformed(&'static str);
 
@@ -219,7 +220,7 @@ pub struct Answer {
     /// Bytes of a piece of the body that are still to come.
     left: usize,
     has_head: bool,
-    /// Whether the connection stays, once the end has come.
+    /// True if the connection stays, once the end has come.
     ended: Option<bool>,
     memory_user: Option<u32>,
 }
@@ -266,13 +267,13 @@ impl Answer {
         self.memory_user
     }
 
-    /// Whether the end has come.
+    /// Returns whether the end has come.
     #[must_use]
     pub const fn is_ended(&self) -> bool {
         self.ended.is_some()
     }
 
-    /// Whether the end has come so that another request may follow.
+    /// Returns whether the end has come so that another request may follow.
     #[must_use]
     pub const fn is_over(&self) -> bool {
         matches!(self.ended, Some(true))

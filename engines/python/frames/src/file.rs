@@ -6,19 +6,19 @@ use hostler_wire::codec::{Decoder, Encoder, Malformed};
 /// A piece of a file, to the end of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct File<'a> {
-    /// Where it stands.
+    /// Its place.
     pub path: &'a [u8],
-    /// What tells it from another one that may stand there meanwhile.
+    /// The file's identity, against another one that may be at the path meanwhile.
     pub device: u64,
     /// The same.
     pub inode: u64,
-    /// Where the piece begins, in bytes.
+    /// The start of the piece, in bytes.
     pub offset: u64,
-    /// How long it is.
+    /// Its length.
     pub length: u64,
 }
 
-/// What the worker is told: it will be sent, or the worker is to send it itself.
+/// The reply to the worker: the front sends the file, or the worker has to send it itself.
 pub const TAKEN: &[u8] = &[1];
 /// The other answer.
 pub const LEFT: &[u8] = &[0];

@@ -1,5 +1,6 @@
-//! What scripts are asked that guard (`WSGIAccessScript`, `WSGIAuthUserScript`, `WSGIAuthGroupScript`) or choose where an
-//! application runs (`WSGIDispatchScript`), in a request's own part of its head, and what they say, as the answer's body.
+//! The questions to scripts that guard (`WSGIAccessScript`, `WSGIAuthUserScript`, `WSGIAuthGroupScript`) or choose
+//! where an application runs (`WSGIDispatchScript`), in a request's own part of its head, and their answers, as the
+//! response's body.
 
 use hostler_wire::codec::{Decoder, Encoder, Malformed};
 
@@ -15,7 +16,7 @@ pub enum Question<'a> {
     Password {
         /// The user's name.
         user: &'a [u8],
-        /// What was given.
+        /// The given password.
         password: &'a [u8],
     },
     /// `get_realm_hash`: the digest of the user's password.
@@ -77,7 +78,7 @@ impl<'a> GuardQuestion<'a> {
     }
 }
 
-/// What a script says.
+/// A script's answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum GuardReply {
     /// Yes.

@@ -1,5 +1,5 @@
-//! What the Python engine is told beyond [`hostler_wire`], where it travels as bytes: what a pool's interpreter begins with,
-//! and which application answers in a directory.
+//! The messages to the Python engine beyond [`hostler_wire`], where they travel as bytes: the start of a pool's
+//! interpreter, and the application of a directory.
 //!
 //! This crate moves no bytes; it only says what they mean.
 
@@ -24,11 +24,11 @@ pub mod variable {
     pub const HOME: &str = "HOSTLER_PYTHON_HOME";
     /// An interpreter's path.
     pub const INTERPRETER: &str = "HOSTLER_PYTHON";
-    /// Where in the configuration that stands, for messages.
+    /// The configuration line of it, for messages.
     pub const PLACE: &str = "HOSTLER_PYTHON_PLACE";
 }
 
-/// Whether applications are imported before workers are forked.
+/// True if applications are imported before workers are forked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Preload {
     /// If a trial shows that it can be done: it starts no threads, and connects to nobody.
@@ -69,17 +69,17 @@ impl Script {
 /// A request that an application answers before workers are forked, so that they find done what it does with its first one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WarmUp {
-    /// Whose application it is.
+    /// The script of the application.
     pub script: Script,
     /// The name that the client has asked for.
     pub host: String,
-    /// Where the application is: a URL's path, without a slash at its end.
+    /// The application's mount point: a URL's path, without a slash at its end.
     pub mount: String,
     /// The rest of the path, with a query perhaps, as it is sent.
     pub rest: String,
 }
 
-/// What a pool's parent is started with.
+/// The setup of a pool's parent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Setup {
     /// `WSGIProcessGroup`'s name; empty: none.
@@ -92,7 +92,7 @@ pub struct Setup {
     pub directory: Option<String>,
     /// The mask of permissions.
     pub umask: Option<u32>,
-    /// What `ps` shows.
+    /// The title in `ps`.
     pub display_name: Option<String>,
     /// `HostlerPythonPreload`
     pub preload: Preload,
@@ -104,7 +104,7 @@ pub struct Setup {
     pub imports: Vec<String>,
     /// Programs can't take signals over (`WSGIRestrictSignal`).
     pub restrict_signal: bool,
-    /// What is printed is an error (`WSGIRestrictStdout`).
+    /// Printing is an error (`WSGIRestrictStdout`).
     pub restrict_stdout: bool,
     /// Reading the standard input is an error (`WSGIRestrictStdin`).
     pub restrict_stdin: bool,

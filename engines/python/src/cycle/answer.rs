@@ -8,7 +8,7 @@ use super::shared;
 use crate::py::{self, Object, Outcome};
 use pyo3_ffi as ffi;
 
-/// What has become of it.
+/// The state of it.
 pub(super) enum Done {
     /// It is done, with this result.
     With(Object),
@@ -60,7 +60,7 @@ pub(super) fn send(cycle: &Object, message: &Object) -> Outcome<Done> {
     Ok(Done::NotYet)
 }
 
-/// Whether it was plain.
+/// Returns whether it was plain.
 fn start(names: &Names, cycle: &Object, message: &Object) -> Outcome<bool> {
     if cycle.has(&names.is_started)? || message.entry(&names.trailers)?.is_some() {
         return Ok(false);
@@ -78,7 +78,7 @@ fn start(names: &Names, cycle: &Object, message: &Object) -> Outcome<bool> {
     Ok(true)
 }
 
-/// What ends an answer (`wire.DONE`, `wire.LAST`).
+/// The end of a response (`wire.DONE`, `wire.LAST`).
 const DONE: &[u8] = b"E\0\0\0\x01\x01";
 const LAST: &[u8] = b"E\0\0\0\x01\0";
 

@@ -8,11 +8,11 @@ use pyo3_ffi as ffi;
 pub(super) struct Head {
     /// The frame.
     pub(super) frame: Vec<u8>,
-    /// What its fields say of the body's length.
+    /// The length of the body according to its fields.
     pub(super) length: Option<i64>,
 }
 
-/// What stands before the fields: a letter, a length, the status, the number of fields.
+/// The bytes before the fields: a letter, a length, the status, the number of fields.
 const BEGINNING: usize = 9;
 
 impl Head {
@@ -102,7 +102,7 @@ fn trimmed(mut value: &[u8]) -> &[u8] {
     value
 }
 
-/// Whether it has what can't stand in a field (RFC 9110 §5.5).
+/// Returns whether it has what can't stand in a field (RFC 9110 §5.5).
 fn has_end(value: &[u8]) -> bool {
     value.iter().any(|byte| matches!(byte, 0 | b'\r' | b'\n'))
 }

@@ -32,14 +32,14 @@ pub(super) unsafe extern "C" fn data_received(
     })())
 }
 
-/// What is said behind the bytes that call the worker; `None`: it begins with none of those.
+/// Returns the bytes after those that call the worker; `None`: it begins with none of those.
 fn behind_calls(data: &[u8]) -> Option<&[u8]> {
     let calls = data.iter().take_while(|byte| **byte == asgi::CALL[0]).count();
     (calls > 0).then(|| &data[calls..])
 }
 
-/// Whether what looks so is a call: requests go through memory, or no frame of one over the socket is amid its bytes, which are a
-/// client's. A WebSocket's are so always, and it has no memory.
+/// Returns whether what looks so is a call: requests go through memory, or no frame of one over the socket is amid its
+/// bytes, which are a client's. A WebSocket's are so always, and it has no memory.
 fn may_be_called(connection: &Object) -> Outcome<bool> {
     let names = &shared()?.names;
     if connection.get(&names.memory)?.is_none() {
@@ -48,7 +48,7 @@ fn may_be_called(connection: &Object) -> Outcome<bool> {
     Ok(Link::of(&connection.get(&names.transport)?).is_some() || !connection.has(&names.buffer)?)
 }
 
-/// What a connection does with what has come.
+/// Handles a connection's input.
 pub(super) fn hear(connection: &Object, data: &Object) -> Outcome<()> {
     if !begin(connection, data)? {
         connection.invoke(&shared()?.names.heard, Some(data))?;
@@ -64,7 +64,7 @@ fn scope_of(data: &[u8]) -> Option<(u8, &[u8])> {
     (kind == b'S' && usize::try_from(length) == Ok(payload.len())).then_some((*flags, scope))
 }
 
-/// Whether it was plain.
+/// Returns whether it was plain.
 fn begin(connection: &Object, data: &Object) -> Outcome<bool> {
     let shared = shared()?;
     let (names, Some([make, loads, extensions])) = (&shared.names, &shared.given) else { return Ok(false) };

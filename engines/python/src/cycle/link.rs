@@ -26,21 +26,21 @@ struct LinkObject {
     inner: *mut RefCell<Inner>,
 }
 
-/// What it holds. No code of Python's is run while it is borrowed.
+/// Its contents. No Python code runs while it is borrowed.
 struct Inner {
     /// `None`: it is not to be used any more.
     memory: Option<PolledWorker>,
     connection: Option<Object>,
     /// The connection's own transport.
     socket: Option<Object>,
-    /// What there was no room for, and how much of it has gone.
+    /// The bytes that found no room, and how many of them have been sent.
     pending: Vec<u8>,
     gone: usize,
     /// Nothing is to be read.
     is_paused: bool,
     /// It is read on, and nobody has asked to be called for what is there.
     is_resumed: bool,
-    /// Whoever writes has been asked to wait.
+    /// The writer was asked to wait.
     is_full: bool,
     /// The answer is complete with what is pending.
     finishes: bool,
@@ -180,7 +180,7 @@ impl Link {
         &self.0
     }
 
-    /// Whether nothing has come for which it has asked to be called.
+    /// Returns whether nothing has come for which it has asked to be called.
     pub(super) fn is_asleep(&self) -> bool {
         let inner = self.inner().borrow();
         !inner.is_resumed && inner.memory.as_ref().is_none_or(PolledWorker::is_asleep)

@@ -21,12 +21,12 @@ use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
-/// How long an answer may be there before the front is woken for it, while others are served.
+/// The longest time that a response waits before the front is woken for it, while others are served.
 const LINGER: Duration = Duration::from_micros(50);
 
-/// What a worker has.
+/// A worker's links.
 struct Links {
-    /// Those that are open.
+    /// The open ones.
     all: Vec<Link>,
     /// Bells of the front's, by their number.
     bells: Vec<(u64, Weak<Vec<OwnedFd>>)>,
@@ -88,7 +88,7 @@ pub(super) fn remove(link: &Link) {
     drop(removed);
 }
 
-/// What is there of a request, at most so many bytes; `None`: nothing.
+/// Reads at most so many bytes of a request; `None`: there are none.
 pub(super) fn read(memory: &mut PolledWorker, most: usize) -> Outcome<Option<Object>> {
     with(|links| {
         links.buffer.resize(most, 0);
@@ -209,7 +209,7 @@ pub(super) unsafe extern "C" fn leave(_: *mut ffi::PyObject, _: *mut ffi::PyObje
     py::none()
 }
 
-/// What a connection begins with.
+/// The first message of a connection.
 enum Greeting {
     /// Bytes of a request.
     Bytes(Vec<u8>),

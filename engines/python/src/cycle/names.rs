@@ -52,12 +52,12 @@ impl Object {
         }
     }
 
-    /// Whether an attribute is true.
+    /// Returns whether an attribute is true.
     pub(super) fn has(&self, name: &Self) -> Outcome<bool> {
         self.get(name)?.is_true()
     }
 
-    /// Whether it is true.
+    /// Returns whether it is true.
     pub(super) fn is_true(&self) -> Outcome<bool> {
         // SAFETY: an object.
         match unsafe { ffi::PyObject_IsTrue(self.as_ptr()) } {
@@ -116,7 +116,7 @@ impl Object {
         }
     }
 
-    /// Whether it is this text.
+    /// Returns whether it is this text.
     pub(super) fn is_text(&self, text: &Self, bytes: &std::ffi::CStr) -> bool {
         // SAFETY: what is no text is not compared.
         self.as_ptr() == text.as_ptr()

@@ -1,6 +1,6 @@
-//! What `receive()` and `send(message)` give: it can be awaited once, as a coroutine can, and is one for asyncio (it has all of
-//! `collections.abc.Coroutine`). What is plain is done at its first step; else that step begins the coroutine of the same name in
-//! Python, and further ones go on with it.
+//! The objects that `receive()` and `send(message)` return: they can be awaited once, as a coroutine can, and are
+//! coroutines for asyncio (they have all of `collections.abc.Coroutine`). A plain operation completes at its first
+//! step; otherwise that step starts the coroutine of the same name in Python, and further steps continue it.
 
 use super::answer::{self, Done};
 use super::shared;
@@ -16,7 +16,7 @@ struct Step {
     head: ffi::PyObject,
     /// The request; null: it is over.
     cycle: *mut ffi::PyObject,
-    /// What is sent; null: something is received.
+    /// The message to send; null: something is received.
     message: *mut ffi::PyObject,
     /// The coroutine that it goes on with; null: it has not begun.
     inner: *mut ffi::PyObject,

@@ -1,11 +1,11 @@
-//! Where `WSGIScriptAlias` and `WSGIScriptAliasMatch` lead.
+//! The targets of `WSGIScriptAlias` and `WSGIScriptAliasMatch`.
 
 use crate::{Matcher, Server};
 use hostler_config::directives::alias::{clean_path, prefix_length, substitute};
 
 impl Server {
-    /// Which alias holds for a path, by its place in the list, and the file name that it gives; `None`: none does. The
-    /// first one that matches holds.
+    /// Returns the alias that matches a path, by its position in the list, and its file name; `None`: none matches. The
+    /// first match counts.
     ///
     /// # Errors
     /// What a regular expression can't decide.

@@ -36,10 +36,10 @@ static DIRECTIVES: &[Directive] = &[Directive::new(
 )
 .allowed(Contexts::ANYWHERE, Overrides::FILE_INFO)];
 
-/// Where [`Dir`] is.
+/// The slot of [`Dir`].
 pub static DIR: Slot<Dir> = Slot::new();
 
-/// What a directory sets.
+/// A directory's settings.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Dir {
     /// `ASGIApp`
@@ -51,7 +51,7 @@ pub struct Dir {
 pub struct App {
     /// A module or an absolute path, with or without a name behind it.
     pub said: Box<str>,
-    /// Where it is mounted, without a slash at the end.
+    /// Its mount point, without a slash at the end.
     pub root_path: Box<str>,
     /// `workers=`
     pub workers: Option<u32>,

@@ -1,5 +1,5 @@
-//! What a proxy in front says of the client, and who is believed (`WSGITrustedProxyHeaders`, `WSGITrustedProxies`): for
-//! applications only. Whom the server itself takes a client for is mod_remoteip's.
+//! A front proxy's fields about the client, and the trusted proxies (`WSGITrustedProxyHeaders`, `WSGITrustedProxies`):
+//! for applications only. The server's own view of the client's address is mod_remoteip's.
 
 use crate::parts::DIR;
 use hostler_config::{Args, Command};

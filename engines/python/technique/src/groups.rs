@@ -1,5 +1,5 @@
-//! Which group an application runs in: `WSGIProcessGroup` and `WSGIApplicationGroup` with what stands for them, and whether
-//! there is such a group. Each group is a pool of workers of its own.
+//! The group that an application runs in: `WSGIProcessGroup` and `WSGIApplicationGroup` with their variables, and
+//! whether that group exists. Each group is a pool of workers of its own.
 
 use crate::parts::{Daemon, Dir, Guard, SERVER, Where};
 use hostler_config::{Config, Origin, Server};
@@ -9,7 +9,7 @@ pub const GLOBAL: &str = "%{GLOBAL}";
 /// The application group of a script where nothing else is said.
 const RESOURCE: &str = "%{RESOURCE}";
 
-/// What stands in a group's name for something of the request.
+/// The values of variables in a group's name.
 #[derive(Clone, Copy)]
 pub struct Facts<'a> {
     /// The virtual host's name and port, as `a.example:8080`; the port is left out where it is the usual one.
@@ -31,7 +31,7 @@ pub struct Group {
     pub application: String,
 }
 
-/// What separates the names in [`Group::name`]: neither can have it.
+/// The separator of names in [`Group::name`]: neither can contain it.
 const SEPARATOR: char = '\n';
 
 impl Group {
@@ -109,7 +109,7 @@ pub fn daemon<'a>(config: &'a Config, server: &'a Server, name: &str) -> Option<
     })
 }
 
-/// What can't be as it is written: a group that is defined twice, or that is to run as another user.
+/// Finds impossible settings: a group that is defined twice, or that is to run as another user.
 pub(crate) fn check(config: &Config) -> Vec<(Origin, &'static str, String)> {
     const NAME: &str = "WSGIDaemonProcess";
     let mut errors = Vec::new();

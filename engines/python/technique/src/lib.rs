@@ -1,5 +1,5 @@
-//! What Python brings to the table of techniques: its engine, the rows of WSGI and ASGI, and mod_wsgi's directives. Values
-//! only: what runs applications is `hostler-python`, and what a request has to do with them is the front's.
+//! Python's part of the table of techniques: its engine, the rows of WSGI and ASGI, and mod_wsgi's directives. Values
+//! only: `hostler-python` runs applications, and the front handles their requests.
 
 mod aliases;
 pub mod asgi;

@@ -1,4 +1,4 @@
-//! What mod_wsgi's directives set, and how more specific settings take the place of others.
+//! The settings of mod_wsgi's directives, and their merge.
 
 use hostler_config::{Merge, Origin, Slot, over, unset_part};
 use hostler_expr::Regex;
@@ -6,13 +6,13 @@ use hostler_expr::Regex;
 /// The application's name in a script where nothing else is said.
 pub const CALLABLE: &str = "application";
 
-/// What answers in a script of `WSGIHandlerScript`.
+/// The function that answers in a script of `WSGIHandlerScript`.
 pub const HANDLE_REQUEST: &str = "handle_request";
 
-/// Where [`Dir`] is.
+/// The slot of [`Dir`].
 pub static DIR: Slot<Dir> = Slot::new();
 
-/// Where [`Server`] is.
+/// The slot of [`Server`].
 pub static SERVER: Slot<Server> = Slot::new();
 
 /// `WSGIMapHEADToGET`
@@ -26,7 +26,7 @@ pub enum HeadIsGet {
     Auto,
 }
 
-/// What says where an application runs: in sections, or behind the file of `WSGIScriptAlias`.
+/// The settings of where an application runs: in sections, or after the file of `WSGIScriptAlias`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Where {
     /// `process-group=`, `WSGIProcessGroup`
@@ -68,11 +68,11 @@ pub struct HandlerScript {
     pub name: Box<str>,
     /// The script, absolute; its `handle_request` answers.
     pub script: Box<str>,
-    /// What it says of where that runs.
+    /// Its own settings of where that runs.
     pub own: Where,
 }
 
-/// What a directory sets.
+/// A directory's settings.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Dir {
     /// `WSGIProcessGroup`
@@ -139,13 +139,13 @@ impl Merge for Dir {
     unset_part!(Dir);
 }
 
-/// Those of a more specific section hold, and of the others whose names it does not have.
+/// Merges scripts: those of a more specific section, and the others with different names.
 fn scripts_over(base: &[HandlerScript], more: &[HandlerScript]) -> Vec<HandlerScript> {
     let kept = base.iter().filter(|known| !more.iter().any(|own| own.name == known.name));
     kept.chain(more).cloned().collect()
 }
 
-/// What an alias compares with the URL's path.
+/// The pattern of an alias for the URL's path.
 #[derive(Clone, Debug)]
 pub enum Matcher {
     /// The beginning of the path, in whole components.
@@ -157,11 +157,11 @@ pub enum Matcher {
 /// `WSGIScriptAlias`, `WSGIScriptAliasMatch`.
 #[derive(Clone, Debug)]
 pub struct Alias {
-    /// What it compares.
+    /// The pattern.
     pub matcher: Matcher,
     /// The script, or the folder of scripts, absolute; with `$1` ... for a regular expression.
     pub target: Box<str>,
-    /// What it says of where the application runs.
+    /// Its own settings of where the application runs.
     pub own: Where,
 }
 
@@ -211,13 +211,13 @@ pub struct Daemon {
 pub struct Import {
     /// The file, absolute.
     pub file: Box<str>,
-    /// Where it is run.
+    /// The group that runs it.
     pub process_group: Box<str>,
     /// In which application group, as written.
     pub application_group: Box<str>,
 }
 
-/// What a server sets.
+/// A server's settings.
 #[derive(Clone, Debug, Default)]
 pub struct Server {
     /// `WSGIScriptAlias` and its sister, in the order in which they are tried.

@@ -1,4 +1,4 @@
-//! What a pool's parent process is told before it forks workers, by its group, and which interpreter it is.
+//! The settings of a pool's parent process before it forks workers, by its group, and its interpreter.
 
 use crate::groups::{self, Group, plain};
 use crate::parts::{Alias, CALLABLE, Daemon, HANDLE_REQUEST, Matcher, SERVER};
@@ -10,7 +10,7 @@ use hostler_python_frames::{self as frames, variable};
 use hostler_wire::codec::Encoder;
 use hostler_wire::engine::Setup;
 
-/// Whether two virtual hosts can't share an interpreter of one group.
+/// Returns whether two virtual hosts can't share an interpreter of one group.
 pub(crate) fn differs(main: &Server, server: &Server) -> bool {
     let [main, own] = [main, server].map(|server| server.conf.part(&SERVER));
     main.python_home != own.python_home
@@ -61,7 +61,7 @@ pub(crate) fn of_group(config: &Config, servers: &[u32], group: &str, setup: &mu
     told.encode(&mut Encoder(&mut setup.own));
 }
 
-/// What stands for the group's own name in `display-name=`.
+/// The variable for the group's own name in `display-name=`.
 const GROUP: &str = "%{GROUP}";
 
 fn display_name(daemon: &Daemon) -> Option<String> {
@@ -188,7 +188,7 @@ fn imports(config: &Config, servers: &[u32], group: &Group) -> Vec<String> {
     all
 }
 
-/// What the program's environment says of the interpreter.
+/// Returns the program's environment about the interpreter.
 pub(crate) fn environment(config: &Config, servers: &[u32], group: &str) -> Vec<(String, String)> {
     let group = Group::named(group);
     let (first, daemon) = found(config, servers, &group);

@@ -13,7 +13,7 @@ const BERT: u32 = 64_112;
 /// Tries what it is told; prints a line that starts with `GOT` for whatever succeeds.
 const TRIES: &str = include_str!("tries.pl");
 
-/// What a worker says of itself.
+/// A worker's report about itself.
 const SELF: &str = r#"use strict;
 print "Content-Type: text/plain\n\n";
 open my $status, '<', '/proc/self/status' or die; print <$status>;
@@ -263,7 +263,7 @@ fn nothing_of_the_server_s_lies_where_everybody_looks() {
     }
 }
 
-/// What a process has that another could have as well: shared memory, sockets, pipes, eventfds.
+/// Returns the objects of a process that another could share: shared memory, sockets, pipes, eventfds.
 fn shared_things(pid: u32) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     for entry in fs::read_dir(format!("/proc/{pid}/fd")).expect("its descriptors").flatten() {

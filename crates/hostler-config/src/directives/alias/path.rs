@@ -1,6 +1,6 @@
 //! Comparing URL paths with aliases, and tidying file paths, both as bytes.
 
-/// How many bytes of `path` an alias covers, or `None` if it does not begin with the alias. Whole components
+/// Returns how many bytes of `path` an alias covers, or `None` if it does not begin with the alias. Whole components
 /// only, unless the alias ends with a slash; several slashes in a row count as one, on both sides.
 #[must_use]
 pub fn prefix_length(path: &[u8], alias: &[u8]) -> Option<usize> {

@@ -3,7 +3,7 @@
 use super::{Matcher, Redirect, SectionRedirect};
 use crate::{Args, Command};
 
-/// What the URL-path is.
+/// The form of the URL-path.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Form {
     /// A prefix of the URL.

@@ -1,5 +1,5 @@
-//! What mod_alias does with a request: redirects and translation to a file. In Apache's order:
-//! [`redirect_early`], [`translate`] when a path is mapped to a file, [`redirect_late`] among the fixups.
+//! mod_alias's actions on a request: redirects and translation to a file. In Apache's order: [`redirect_early`],
+//! [`translate`] when a path is mapped to a file, [`redirect_late`] among the fixups.
 
 use super::escape::push_escaped_path;
 use super::path::{clean_path, prefix_length};
@@ -7,7 +7,7 @@ use super::substitute::substitute;
 use super::{Alias, Dir, LocationAlias, Matcher, Redirect, SectionRedirect, Server};
 use hostler_expr::{Captures, EvalError, Host};
 
-/// What the directives look at.
+/// The values that the directives use.
 #[derive(Clone, Copy)]
 pub struct Request<'a> {
     /// The decoded path.
@@ -29,7 +29,7 @@ pub struct Translated<'a> {
     pub handler: Option<&'static str>,
 }
 
-/// What to answer instead of serving.
+/// The response instead of serving.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
     /// A redirect.
@@ -38,7 +38,7 @@ pub enum Answer {
         status: u16,
         /// The URL, or, when `relative`, a path to which scheme and host have yet to be added.
         url: Vec<u8>,
-        /// Whether scheme and host are missing and wanted.
+        /// True if scheme and host are missing and wanted.
         relative: bool,
     },
     /// Another status.
@@ -173,7 +173,7 @@ fn answer(status: u16, mut url: Vec<u8>, keep_relative: bool, request: Request<'
     Answer::Location { status, url, relative: is_path && !keep_relative }
 }
 
-/// Whether a text begins with a scheme and a colon.
+/// Returns whether a text begins with a scheme and a colon.
 pub(super) fn is_url(text: &[u8]) -> bool {
     let is_scheme = |byte: &u8| byte.is_ascii_alphanumeric() || b"+-.".contains(byte);
     text.iter().position(|byte| !is_scheme(byte)).is_some_and(|end| end > 0 && text[end] == b':')

@@ -1,4 +1,4 @@
-//! What mod_alias does, in cases that were tried with Apache 2.4 first.
+//! mod_alias's actions, in cases that were tried with Apache 2.4 first.
 
 use super::request::{Answer, Request, Translated, redirect_early, redirect_late, translate};
 use crate::{Config, DirConfig};
@@ -29,7 +29,7 @@ fn config(text: &str) -> Config {
     Config::build(&crate::read_text(text, "/etc/apache2").expect(text)).expect(text)
 }
 
-/// What applies to a path: the Location sections whose path is its first component.
+/// Returns the settings for a path: those of the Location sections whose path is its first component.
 fn dir(config: &Config, path: &str) -> DirConfig {
     let main = config.main();
     let first = path.split('/').find(|part| !part.is_empty()).unwrap_or("-");

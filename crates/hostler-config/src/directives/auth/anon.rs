@@ -42,7 +42,7 @@ static DIRECTIVES: &[Directive] = &[
     flag!("Anonymous_LogEmail", "Whether the password goes to the ErrorLog", log),
 ];
 
-/// What a directory says of anonymous users.
+/// A directory's settings of anonymous users.
 #[derive(Clone, Debug, Default)]
 pub struct Anonymous {
     names: Vec<Box<str>>,
@@ -53,7 +53,7 @@ pub struct Anonymous {
     log: Option<bool>,
 }
 
-/// What is said of a name and a password.
+/// The verdict on a name and a password.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Anon {
     /// They may pass; whether the password is to be logged.
@@ -78,7 +78,7 @@ impl Anonymous {
         }
     }
 
-    /// What is to be said of a client's credentials.
+    /// Returns the verdict on a client's credentials.
     #[must_use]
     pub fn check(&self, name: &[u8], password: &[u8]) -> Anon {
         let is_one = match name {

@@ -84,7 +84,7 @@ pub fn hash(value: &[u8]) -> &[u8] {
     value.split(|byte| *byte == b':').next().unwrap_or(value)
 }
 
-/// Whether the value of a user's name has this group: `group,group`, or `password:group,group:more`.
+/// Returns whether the value of a user's name has this group: `group,group`, or `password:group,group:more`.
 #[must_use]
 pub fn has_group(value: &[u8], group: &[u8]) -> bool {
     let mut fields = value.split(|byte| *byte == b':');

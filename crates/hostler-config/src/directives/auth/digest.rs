@@ -81,7 +81,7 @@ static DIRECTIVES: &[Directive] = &[
     .with_effect(Effect::Harmless),
 ];
 
-/// What a directory says of digest authentication. As in Apache, one that says anything of it says all.
+/// A directory's settings of digest authentication. As in Apache, a section that sets one of them replaces all.
 #[derive(Clone, Debug, Default)]
 pub struct Settings {
     /// AuthDigestProvider, in the order in which they are asked; none: the file.
@@ -110,7 +110,7 @@ fn domain(command: &mut Command<'_>, args: &Args) -> Result<(), String> {
 /// Longest `Authorization` field that is read, in bytes.
 const LONGEST: usize = 8 << 10;
 
-/// What a client has sent.
+/// A client's digest.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Digest {
     /// `username`
@@ -133,7 +133,7 @@ pub struct Digest {
     pub client_nonce: String,
 }
 
-/// What an `Authorization` field is.
+/// The kind of an `Authorization` field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Field {
     /// Of another scheme.
@@ -227,21 +227,21 @@ fn hex(parts: &[&[u8]]) -> String {
     })
 }
 
-/// What stands in a digest file for a user's password.
+/// Returns the entry of a digest file for a user's password.
 #[must_use]
 pub fn stored(user: &[u8], realm: &[u8], password: &[u8]) -> String {
     hex(&[user, realm, password])
 }
 
 impl Digest {
-    /// Whether whoever has signed this knows the password whose digest is stored.
+    /// Returns whether whoever has signed this knows the password whose digest is stored.
     #[must_use]
     pub fn is_signed(&self, stored: &str, method: &[u8]) -> bool {
         let expected = self.signed(stored, &hex(&[method, self.uri.as_bytes()]));
         same(expected.as_bytes(), self.response.as_bytes())
     }
 
-    /// What the server signs in turn (`rspauth`).
+    /// Returns the server's own digest (`rspauth`).
     #[must_use]
     pub fn countersigned(&self, stored: &str) -> String {
         self.signed(stored, &hex(&[b"", self.uri.as_bytes()]))

@@ -5,7 +5,7 @@ use base64::Engine as _;
 use base64::alphabet::STANDARD;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 
-/// What the client sent.
+/// The client's credentials.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Credentials {
     /// May be empty.
@@ -60,8 +60,8 @@ pub fn password_hash<'f>(file: &'f str, user: &str) -> Option<&'f str> {
     })
 }
 
-/// Whether the text of an AuthGroupFile has `user` in `group`. A group may have several lines, and a line
-/// that ends with a backslash goes on in the next.
+/// Returns whether the text of an AuthGroupFile has `user` in `group`. A group may have several lines, and a line that
+/// ends with a backslash goes on in the next.
 #[must_use]
 pub fn is_member(file: &str, group: &str, user: &str) -> bool {
     logical_lines(file).any(|line| {

@@ -103,7 +103,7 @@ static DIRECTIVES: &[Directive] = &[
     ),
 ];
 
-/// What a directory says of logins by forms.
+/// A directory's settings of logins by forms.
 #[derive(Clone, Debug, Default)]
 pub struct Form {
     /// AuthFormProvider, in the order in which they are asked; none: the file.
@@ -139,7 +139,7 @@ pub struct Form {
 }
 
 impl Form {
-    /// What applies when `other` is more specific.
+    /// Returns the merged settings when `other` is more specific.
     #[must_use]
     pub fn merge(&self, other: &Self) -> Self {
         Self {
@@ -180,7 +180,7 @@ fn field_name(name: &str) -> Result<Box<str>, String> {
 }
 
 fn size(command: &mut Command<'_>, args: &Args) -> Result<(), String> {
-    /// What the front keeps of a form at most; a login has no more to say.
+    /// The most bytes of a form that the front keeps; a login is shorter.
     const MOST: usize = 1 << 20;
     let size = args.first().parse::<usize>().map_err(|_| "takes a number of bytes, or 0".to_owned())?;
     if size > MOST {

@@ -7,9 +7,9 @@ use base64::engine::general_purpose::STANDARD;
 use md5::{Digest as _, Md5};
 use sha1::Sha1;
 
-/// Whether `password` is the one that `hash` was made of: bcrypt (`$2y$`), `$apr1$`, `{SHA}`, or what
-/// crypt(3) knows (`$1$`, `$5$`, `$6$`, DES). A hash of another kind fits no password, so that a file with
-/// an unknown format lets nobody in; plain text, which Apache accepts on Windows only, neither.
+/// Returns whether `password` is the one that `hash` was made of: bcrypt (`$2y$`), `$apr1$`, `{SHA}`, or what crypt(3)
+/// knows (`$1$`, `$5$`, `$6$`, DES). A hash of another kind fits no password, so that a file with an unknown format
+/// lets nobody in; plain text, which Apache accepts on Windows only, neither.
 #[must_use]
 pub fn verify(password: &[u8], hash: &str) -> bool {
     if hash.starts_with("$2") {
@@ -31,7 +31,7 @@ const MOST_COST: u32 = 16;
 /// Most rounds of the newer kinds of crypt(3), each over some 64 bytes: a second or two.
 const MOST_ROUNDS: usize = 4_000_000;
 
-/// Whether [`verify`] would take much longer than a check may take: whoever writes the hashes chooses how long.
+/// Returns whether [`verify`] would take much longer than a check may take: whoever writes the hashes chooses how long.
 #[must_use]
 pub fn takes_too_long(password: &[u8], hash: &str) -> bool {
     let fields: Vec<&str> = hash.split('$').collect();
@@ -48,7 +48,7 @@ pub fn takes_too_long(password: &[u8], hash: &str) -> bool {
     }
 }
 
-/// Whether `hash` is of a kind that [`verify`] can check at all.
+/// Returns whether `hash` is of a kind that [`verify`] can check at all.
 #[must_use]
 pub fn is_known(hash: &str) -> bool {
     ["$2a$", "$2b$", "$2x$", "$2y$", "$apr1$", "{SHA}", "$1$", "$5$", "$6$"]

@@ -1,5 +1,5 @@
-//! Who knows users: the words of AuthBasicProvider and AuthDigestProvider, other names for them (AuthnProviderAlias), and
-//! mod_authn_socache, whose cache the server has anyway.
+//! The sources of users: the arguments of AuthBasicProvider and AuthDigestProvider, aliases for them
+//! (AuthnProviderAlias), and mod_authn_socache, whose cache the server has anyway.
 
 use super::Dir;
 use crate::{Args, Arity, Command, Contexts, Decides, Directive, Effect, Module, Node, Overrides};
@@ -28,7 +28,7 @@ static DIRECTIVES: &[Directive] = &[
         .allowed(Contexts::DIRECTORY, Overrides::NONE),
 ];
 
-/// Who checks passwords.
+/// The checker of passwords.
 #[derive(Clone, Debug)]
 pub enum Provider {
     /// The AuthUserFile.
@@ -50,9 +50,9 @@ pub enum Provider {
 /// `<AuthnProviderAlias>`
 #[derive(Debug)]
 pub struct Alias {
-    /// Who is asked.
+    /// The provider that is asked.
     pub base: Provider,
-    /// What is set for it, over what the directory sets.
+    /// Its settings, over the directory's.
     pub dir: Dir,
 }
 
@@ -80,7 +80,7 @@ impl Provider {
         })
     }
 
-    /// Whether it can tell digests of passwords.
+    /// Returns whether it can tell digests of passwords.
     pub(super) fn has_digests(&self) -> bool {
         match self {
             Self::File | Self::Dbm | Self::Cache | Self::Script => true,

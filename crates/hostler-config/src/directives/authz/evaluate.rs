@@ -5,7 +5,7 @@ use hostler_expr::{Answer, Captures, EvalError, Host, Question};
 use std::borrow::Cow;
 use std::net::IpAddr;
 
-/// What a rule says about a request.
+/// The verdict of a rule on a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// The request may pass.
@@ -27,50 +27,50 @@ pub struct Owners<'a> {
     pub group: Option<Cow<'a, str>>,
 }
 
-/// What rules may ask about a request.
+/// The facts about a request that rules may use.
 pub trait Facts {
     /// `GET` and so on.
     fn method(&self) -> &str;
-    /// Who has logged in.
+    /// Returns the authenticated user.
     fn user(&self) -> Option<&str>;
-    /// Whether a variable is set in the request's environment.
+    /// Returns whether a variable is set in the request's environment.
     fn has_env(&self, name: &str) -> bool;
     /// The client's address (mod_remoteip applied).
     fn client_ip(&self) -> IpAddr;
     /// The server's end of the connection.
     fn local_ip(&self) -> IpAddr;
-    /// Whether the connection is encrypted.
+    /// Returns whether the connection is encrypted.
     fn is_encrypted(&self) -> bool;
-    /// Whether the client has shown a certificate that is valid.
+    /// Returns whether the client has shown a certificate that is valid.
     fn has_valid_certificate(&self) -> bool;
     /// The client's name, if a look-up of the name leads back to its address.
     fn client_name(&self) -> Answer<Option<Cow<'_, str>>>;
     /// The addresses of a name.
     fn addresses(&self, name: &str) -> Answer<Vec<IpAddr>>;
-    /// Whether the user is in a group; `false` without a file of groups.
+    /// Returns whether the user is in a group; `false` without a file of groups.
     fn is_member(&self, group: &str, groups: &Groups) -> Answer<bool>;
-    /// Who owns the file.
+    /// The owners of the file.
     fn owners(&self) -> Answer<Owners<'_>>;
-    /// What a program's function says about the words of a Require line: Apache's `authz_status`.
+    /// Returns a program function's answer to the arguments of a Require line: Apache's `authz_status`.
     fn program(&self, function: &str, words: &str) -> Answer<u16>;
     /// For expressions.
     fn expression_host(&self) -> &dyn Host;
 }
 
-/// What must be fetched before the rules can be asked (again from the start).
+/// A fact that must be fetched before the rules can be evaluated (again from the start).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Need {
     /// The client's name, verified both ways.
     ClientName,
     /// The addresses of a name.
     Addresses(String),
-    /// Whether the user is in this group.
+    /// True if the user is in this group.
     Membership(String, Groups),
-    /// Who owns the file.
+    /// The owners of the file.
     Owners,
-    /// What a program's function says about words.
+    /// A program function's answer to the arguments.
     Program(String, String),
-    /// What an expression asks.
+    /// The question of an expression.
     Expression(Box<Question>),
 }
 
@@ -92,7 +92,7 @@ impl From<EvalError> for Stop {
     }
 }
 
-/// What to do with a request after the rules were asked.
+/// The action after the rules were evaluated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decision {
     /// Go on; no login needed.
@@ -105,7 +105,7 @@ pub enum Decision {
     Unauthorized,
 }
 
-/// What a verdict means: `logged_in` after the user was asked for, `has_auth_type` if AuthType is set.
+/// Decides on a verdict: `logged_in` after the user was identified, `has_auth_type` if AuthType is set.
 #[must_use]
 pub fn decide(verdict: Verdict, logged_in: bool, has_auth_type: bool, dir: &Dir) -> Decision {
     match (verdict, logged_in) {
@@ -134,8 +134,8 @@ impl Dir {
 }
 
 impl Rule {
-    /// Whether it is asked for this method. A section is asked if anything in it is: also the outermost one, so that
-    /// a request whose method no rule names is granted.
+    /// Returns whether it is asked for this method. A section is asked if anything in it is: also the outermost one, so
+    /// that a request whose method no rule names is granted.
     fn applies(&self, method: &str) -> bool {
         match &self.condition {
             Condition::Require(_) => self.limited.as_ref().is_none_or(|methods| methods.contains(method)),
@@ -143,8 +143,8 @@ impl Rule {
         }
     }
 
-    /// What it says within a section of that logic. A rule for other methods must not tip the balance: it grants where
-    /// all must hold, and says nothing where one is enough.
+    /// Returns its verdict within a section of that logic. A rule for other methods must not tip the balance: it grants
+    /// where all must hold, and is neutral where one is enough.
     fn verdict(&self, facts: &dyn Facts, within: Logic) -> Result<Verdict, Stop> {
         if !self.applies(facts.method()) {
             return Ok(if within == Logic::All { Verdict::Granted } else { Verdict::Neutral });
@@ -212,7 +212,7 @@ impl Logic {
 }
 
 impl Requirement {
-    /// What a program's provider means by its number.
+    /// Maps the number that a program's provider returned to a verdict.
     fn said(name: &str, said: u16) -> Result<Verdict, Stop> {
         match said {
             0 => Ok(Verdict::Denied),
@@ -269,7 +269,7 @@ impl Requirement {
         })
     }
 
-    /// Whether a condition about users holds for this one.
+    /// Returns whether a condition about users holds for this one.
     fn admits(&self, user: &str, facts: &dyn Facts) -> Result<bool, Stop> {
         match self {
             Self::User(names) => Ok(names.list(facts)?.iter().any(|name| **name == *user)),
@@ -331,7 +331,7 @@ fn host(domains: &Words, facts: &dyn Facts) -> Result<bool, Stop> {
     }
 }
 
-/// Whether a host name is the domain or ends with it, in whole labels.
+/// Returns whether a host name is the domain or ends with it, in whole labels.
 #[must_use]
 pub fn is_in_domain(name: &str, domain: &str) -> bool {
     let (name, domain) = (name.as_bytes(), domain.as_bytes());

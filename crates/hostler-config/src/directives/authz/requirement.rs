@@ -1,4 +1,4 @@
-//! What can stand after Require: Apache's stock providers.
+//! The arguments of Require: Apache's stock providers.
 
 use crate::directives::auth::{self, dbm::DbmFile};
 use crate::{Command, Decides, words};
@@ -47,7 +47,7 @@ pub enum Requirement {
     OldProgram {
         /// As it is written.
         name: Box<str>,
-        /// What follows the name.
+        /// The text after the name.
         words: Box<str>,
     },
     /// A provider of a program's (`PerlAddAuthzProvider`).
@@ -56,12 +56,12 @@ pub enum Requirement {
         name: Box<str>,
         /// The function to ask.
         function: Box<str>,
-        /// What follows the name.
+        /// The text after the name.
         words: Box<str>,
     },
 }
 
-/// Who knows groups.
+/// The source of groups.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Groups {
     /// The AuthGroupFile of wherever it is asked.

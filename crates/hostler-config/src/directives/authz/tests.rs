@@ -108,7 +108,7 @@ impl Host for Client {
     }
 }
 
-/// What `<Directory /x>` with these lines sets, and within it each further list of lines.
+/// Returns the settings of `<Directory /x>` with these lines, and within it of each further list of lines.
 fn dir(levels: &[&str]) -> Result<DirConfig, String> {
     let mut path = String::new();
     let mut text = String::new();
@@ -279,7 +279,7 @@ fn rules_for_some_methods_merge() {
     }
 }
 
-/// Whether GET, POST and PUT may pass.
+/// Returns whether GET, POST and PUT may pass.
 fn passing(levels: &[&str]) -> [bool; 3] {
     ["GET", "POST", "PUT"].map(|method| verdict(levels, Client { method, ..CLIENT }) == Verdict::Granted)
 }

@@ -1,4 +1,4 @@
-//! What a listing is made of, and the rows that come of it.
+//! The parts of a listing, and its rows.
 
 use super::lookup::{describe, find};
 use super::{Dir, IndexOption, View};
@@ -19,12 +19,12 @@ pub struct Entry<'a> {
     pub media_type: Option<&'a str>,
     /// Content coding.
     pub encoding: Option<&'a str>,
-    /// What is in its `<title>`, if [`View::wants_titles`].
+    /// The contents of its `<title>`, if [`View::wants_titles`].
     pub title: Option<&'a [u8]>,
 }
 
 impl Entry<'_> {
-    /// Whether a file's title may serve as its description: HTML that is not compressed.
+    /// Returns whether a file's title may serve as its description: HTML that is not compressed.
     #[must_use]
     pub fn may_have_title(&self) -> bool {
         let essence = self.media_type.map(|name| name.split(';').next().unwrap_or(name).trim());
@@ -35,7 +35,7 @@ impl Entry<'_> {
     }
 }
 
-/// What HeaderName and ReadmeName lead to.
+/// The target of HeaderName or ReadmeName.
 #[derive(Clone, Copy, Debug, Default)]
 pub enum Part<'a> {
     /// Nothing that can be shown.
@@ -80,7 +80,7 @@ pub(super) struct Row<'a> {
 }
 
 impl Row<'_> {
-    /// What the link says.
+    /// Returns the text of the link.
     pub(super) fn label(&self) -> &[u8] {
         if self.is_parent { b"Parent Directory" } else { &self.name }
     }

@@ -2,7 +2,7 @@
 
 use hostler_expr::{GlobMode, effort, glob_matches};
 
-/// What an entry's pattern is compared with.
+/// The text that an entry's pattern is compared with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Subject {
     /// The path; a pattern without wildcards means the end of it.
@@ -34,8 +34,8 @@ impl Item {
         Self { below: (below + "*").into(), subject, pattern: pattern.into(), data: data.into() }
     }
 
-    /// Whether the last component of a path fits the last component of the pattern. Where there is no time to find out it
-    /// does: the request fails.
+    /// Returns whether the last component of a path fits the last component of the pattern. Where there is no time to
+    /// find out it does: the request fails.
     pub(super) fn names(&self, path: &[u8]) -> bool {
         let pattern = self.pattern.as_bytes();
         if effort::spend(20 + path.len() + base(path).len() * pattern.len() / 4).is_err() {

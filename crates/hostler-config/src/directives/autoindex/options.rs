@@ -56,7 +56,7 @@ const NAMES: [(&str, IndexOption); 20] = [
 pub struct OptionSet(u32);
 
 impl OptionSet {
-    /// Whether an option is on.
+    /// Returns whether an option is on.
     #[must_use]
     pub fn has(self, option: IndexOption) -> bool {
         self.0 & bit(option) != 0
@@ -115,7 +115,7 @@ impl Options {
         OptionSet((self.base.0 | self.added.0) & !self.removed.0)
     }
 
-    /// What applies when `inner` is more specific.
+    /// Returns the merged options when `inner` is more specific.
     pub(super) fn merge(&self, inner: &Self) -> Self {
         let (base, added, removed) = if inner.none {
             <(OptionSet, OptionSet, OptionSet)>::default()
@@ -267,7 +267,7 @@ mod tests {
     use super::*;
     use crate::Config;
 
-    /// What a listing looks like after sections within each other.
+    /// Describes a listing after nested sections.
     fn effect(levels: &[&str]) -> String {
         let mut text = "IndexOptions FancyIndexing SuppressSize\n".to_owned();
         let mut path = String::new();

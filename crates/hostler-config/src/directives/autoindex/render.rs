@@ -10,7 +10,7 @@ use crate::directives::log_config::Zone;
 use hostler_cgi::write_html;
 use hostler_ssi::{abbreviated_size, time};
 
-/// What is needed to write any part of a page.
+/// The values needed to write any part of a page.
 pub(super) struct Page<'a> {
     pub(super) dir: &'a Dir,
     pub(super) view: &'a View,
@@ -66,7 +66,7 @@ impl Page<'_> {
         self.out.extend(std::iter::repeat_n(b' ', count));
     }
 
-    /// How an element without content ends.
+    /// Returns the end of an element without content.
     pub(super) fn void(&self) -> &'static str {
         if self.has(IndexOption::Xhtml) { " />" } else { ">" }
     }
@@ -330,7 +330,7 @@ impl Page<'_> {
     }
 }
 
-/// Where a description is cut, if it is too long. Something unclosed is left whole.
+/// Returns where a description is cut, if it is too long. An unclosed element is left whole.
 fn cut_at(text: &[u8], width: usize) -> Option<usize> {
     let (mut at, mut left) = (0, width);
     while at < text.len() && (left > 0 || text[at] == b'<') {

@@ -69,7 +69,7 @@ fn cases(text: &str) -> impl Iterator<Item = Case<'_>> {
     })
 }
 
-/// What the lines set inside of `<Directory /www/NAME>`.
+/// Returns the settings that the lines make inside `<Directory /www/NAME>`.
 fn dir(name: &str, lines: &str) -> Dir {
     let lines: String = lines
         .lines()

@@ -1,4 +1,4 @@
-//! How one listing is shown: the configuration, and what the query asks for (`?C=S;O=D;F=2;V=1;P=*.c`).
+//! The presentation of one listing: the configuration, and the query's wishes (`?C=S;O=D;F=2;V=1;P=*.c`).
 
 use super::Dir;
 use super::options::{IndexOption, OptionSet};
@@ -8,7 +8,7 @@ use hostler_cgi::write_html;
 use hostler_expr::{GlobMode, glob_matches};
 use hostler_ssi::unescape_url;
 
-/// What entries are sorted by.
+/// The sort key of entries.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Key {
     /// `N`
@@ -39,16 +39,16 @@ impl Key {
     }
 }
 
-/// How a listing is shown.
+/// The presentation of a listing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct View {
     /// The options, the query's wishes included.
     pub options: OptionSet,
-    /// What the entries are sorted by.
+    /// The sort key of the entries.
     pub key: Key,
-    /// Whether the largest comes first.
+    /// True if the largest comes first.
     pub descending: bool,
-    /// What the links of the columns repeat of the query.
+    /// The part of the query that the columns' links repeat.
     pub(super) kept: Vec<u8>,
     pattern: Option<Vec<u8>>,
 }
@@ -72,7 +72,7 @@ impl View {
         view
     }
 
-    /// Whether a listing shows a file of this name (`P=`).
+    /// Returns whether a listing shows a file of this name (`P=`).
     #[must_use]
     pub fn accepts(&self, name: &[u8]) -> bool {
         let Some(pattern) = &self.pattern else { return true };
@@ -85,13 +85,13 @@ impl View {
         !hidden && glob_matches(&literal, name, GlobMode::Anything)
     }
 
-    /// Whether descriptions come from the titles of HTML files that have none in the configuration.
+    /// Returns whether descriptions come from the titles of HTML files that have none in the configuration.
     #[must_use]
     pub fn wants_titles(&self) -> bool {
         self.is_fancy() && self.options.has(IndexOption::ScanHtmlTitles)
     }
 
-    /// Whether files that may not be read are listed.
+    /// Returns whether files that may not be read are listed.
     #[must_use]
     pub fn shows_forbidden(&self) -> bool {
         self.options.has(IndexOption::ShowForbidden)

@@ -1,4 +1,4 @@
-//! What is answered: handlers, types, filters, error documents, entity tags.
+//! The directives about responses: handlers, types, filters, error documents, entity tags.
 
 use super::types::{AcceptPathInfo, DefaultCharset, ErrorDocument, EtagParts, FileEtag, Setting};
 use super::values::{choice, number};
@@ -205,7 +205,7 @@ fn handler(cmd: &mut Command<'_>, word: &str) -> Result<Setting, String> {
     Ok(Setting::word(word))
 }
 
-/// Whether a handler shows figures and users of all sites. Sites are closed to each other: their access files can't
+/// True if a handler shows figures and users of all sites. Sites are closed to each other: their access files can't
 /// have it, as they can in Apache.
 pub(in crate::directives) fn figures(cmd: &Command<'_>, word: &str) -> Result<bool, String> {
     const FIGURES: [&str; 4] = ["server-status", "balancer-manager", "server-info", "hostler-metrics"];

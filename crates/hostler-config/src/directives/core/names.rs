@@ -1,4 +1,4 @@
-//! What a server is called and where its documents are: ServerName, DocumentRoot and their like.
+//! The directives for a server's names and documents: ServerName, DocumentRoot and related ones.
 
 use super::sections::normal_path;
 use super::types::{CanonicalName, HostnameLookups, ServerName, ServerTokens, Signature};

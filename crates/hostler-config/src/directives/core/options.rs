@@ -31,7 +31,7 @@ impl OptionBits {
     /// Every bit: what AllowOverride permits where it names no options.
     pub const EVERY: Self = Self(127);
 
-    /// Whether all of the bits are set.
+    /// Returns whether all of the bits are set.
     #[must_use]
     pub const fn contains(self, bits: Self) -> bool {
         self.0 & bits.0 == bits.0
@@ -71,7 +71,7 @@ pub struct Options {
     removed: OptionBits,
 }
 
-/// What a walk through directories has to know of each before all that applies is merged.
+/// The settings of each directory that a walk needs before everything is merged.
 #[derive(Clone, Debug, Default)]
 pub struct Permissions {
     options: Options,
@@ -80,7 +80,7 @@ pub struct Permissions {
 }
 
 impl Permissions {
-    /// What one section or file says.
+    /// Returns the settings of one section or file.
     #[must_use]
     pub fn of(dir: &super::Dir) -> Self {
         Self {
@@ -90,7 +90,7 @@ impl Permissions {
         }
     }
 
-    /// What applies when `over` is more specific.
+    /// Returns the merged settings when `over` is more specific.
     #[must_use]
     pub fn merge(&self, over: &Self) -> Self {
         Self {
@@ -106,7 +106,7 @@ impl Permissions {
         self.options
     }
 
-    /// What .htaccess may contain.
+    /// The directives allowed in .htaccess.
     #[must_use]
     pub fn allow(&self) -> Allow {
         let given = self.allow_override.unwrap_or_default();
@@ -123,7 +123,7 @@ impl Options {
         (base & !self.removed) | self.added
     }
 
-    /// Whether all of the features are in effect.
+    /// Returns whether all of the features are in effect.
     #[must_use]
     pub fn contains(self, bits: OptionBits) -> bool {
         self.bits().contains(bits)
@@ -160,7 +160,7 @@ impl Options {
     }
 }
 
-/// Which mistakes in .htaccess are only logged (`AllowOverride Nonfatal=`).
+/// The errors in .htaccess that are only logged (`AllowOverride Nonfatal=`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Nonfatal {
     /// Directives that AllowOverride forbids.
@@ -186,7 +186,7 @@ impl Default for AllowOverride {
     }
 }
 
-/// What the .htaccess of a directory may contain.
+/// The directives that a directory's .htaccess may contain.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Allow {
     /// Classes of directives (AllowOverride).
@@ -200,13 +200,13 @@ pub struct Allow {
 }
 
 impl Allow {
-    /// Whether an .htaccess file is read at all.
+    /// Returns whether an .htaccess file is read at all.
     #[must_use]
     pub fn reads(&self) -> bool {
         self.classes != Overrides::NONE || !self.list.is_empty()
     }
 
-    /// Whether the directive may be used.
+    /// Returns whether the directive may be used.
     #[must_use]
     pub fn permits(&self, directive: &Directive) -> bool {
         self.classes.intersects(directive.overrides)
@@ -254,7 +254,7 @@ fn option(name: &str) -> Option<OptionBits> {
 const OPTIONS: &str =
     "Indexes, Includes, IncludesNOEXEC, FollowSymLinks, SymLinksIfOwnerMatch, ExecCGI, MultiViews, All, None";
 
-/// Whether it is about MultiViews alone, which there are none of.
+/// Returns whether it is about MultiViews alone, which there are none of.
 fn only_multi_views(words: &[String]) -> bool {
     words
         .iter()
@@ -330,7 +330,7 @@ fn allow_override(cmd: &mut Command<'_>, args: &Args) -> Result<(), String> {
     Ok(())
 }
 
-/// Whether there is such a value.
+/// Returns whether there is such a value.
 fn nonfatal(nonfatal: &mut Nonfatal, value: &str) -> bool {
     match value.to_ascii_lowercase().as_str() {
         "override" => nonfatal.overrides = true,

@@ -1,4 +1,4 @@
-//! How HTTP is spoken: keep-alive, timeouts, protocols, methods.
+//! The directives about HTTP: keep-alive, timeouts, protocols, methods.
 
 use super::types::{EncodedSlashes, Http2, HttpProtocol, ReadTimeout, ReadTimeouts, Trace};
 use super::values::{choice, leading_number, milliseconds, number};

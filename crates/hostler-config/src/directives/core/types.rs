@@ -62,7 +62,7 @@ pub enum Setting {
 }
 
 impl Setting {
-    /// What a word stands for. Names are in lower case; but what follows `proxy:` may be a path.
+    /// Returns the meaning of an argument. Names are lower-cased, except after `proxy:`, where a path may follow.
     #[must_use]
     pub fn word(word: &str) -> Self {
         match word.to_ascii_lowercase() {
@@ -142,7 +142,7 @@ pub enum HostnameLookups {
 /// `UseCanonicalName`
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CanonicalName {
-    /// What the client said.
+    /// The name that the client sent.
     #[default]
     Off,
     /// ServerName.
@@ -242,7 +242,7 @@ impl Default for FileEtag {
 }
 
 impl FileEtag {
-    /// What tags are made of; [`EtagParts::NONE`]: there are none.
+    /// Returns the parts of tags; [`EtagParts::NONE`]: no tags.
     #[must_use]
     pub fn parts(self) -> EtagParts {
         // Quirk(Apache): without a list there is none that anything could be taken from, and `+` begins an empty one.

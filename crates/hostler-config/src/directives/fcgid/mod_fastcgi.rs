@@ -43,7 +43,7 @@ const OWN: &[&str] = &[
     "-killinterval",
 ];
 
-/// Those without one. Answers are always passed on as they come.
+/// The flags without an argument. Responses are always forwarded as they arrive.
 const OWN_FLAGS: &[&str] = &["-autoupdate", "-flush", "-nph", "-restart"];
 
 static DIRECTIVES: &[Directive] = &[

@@ -1,4 +1,4 @@
-//! How FastCGI programs are run: what the virtual host says of all, and `FcgidCmdOptions` of one.
+//! The options of FastCGI programs: the virtual host's for all, and `FcgidCmdOptions` for one.
 
 use crate::directives::core::values::number;
 use crate::{Args, Command, over, words};

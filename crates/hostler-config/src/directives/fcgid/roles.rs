@@ -10,23 +10,23 @@ use std::sync::Arc;
 pub struct RoleProgram {
     /// The program; its own path and arguments.
     pub program: Option<Arc<Wrapper>>,
-    /// Whether what it refuses is refused; else others are asked (default: On).
+    /// True if what it refuses is refused; else others are asked (default: On).
     pub authoritative: Option<bool>,
 }
 
-/// Those of a directory.
+/// A directory's programs by role.
 #[derive(Clone, Debug, Default)]
 pub struct Roles {
-    /// Who decides without knowing the user.
+    /// The program that decides without knowing the user.
     pub access: RoleProgram,
-    /// Who knows users and their passwords.
+    /// The program that knows users and their passwords.
     pub authenticator: RoleProgram,
-    /// Who decides what a user may see.
+    /// The program that decides on a user's rights.
     pub authorizer: RoleProgram,
 }
 
 impl RoleProgram {
-    /// Where there is one.
+    /// Returns whether there is one.
     #[must_use]
     pub const fn is_set(&self) -> bool {
         self.program.is_some()
@@ -41,7 +41,7 @@ impl RoleProgram {
 }
 
 impl Roles {
-    /// Whether any program is asked.
+    /// Returns whether any program is asked.
     #[must_use]
     pub const fn is_set(&self) -> bool {
         self.access.is_set() || self.authenticator.is_set() || self.authorizer.is_set()

@@ -11,7 +11,7 @@ use std::sync::Arc;
 pub struct External {
     /// The name as written.
     pub name: Box<str>,
-    /// Which way it works; input only or output only.
+    /// Its direction: input only or output only.
     pub way: Way,
     /// The program and its arguments.
     pub command: Vec<Box<str>>,
@@ -21,7 +21,7 @@ pub struct External {
     pub makes: Option<Box<str>>,
     /// Its output has as many bytes as its input.
     pub keeps_length: bool,
-    /// Where it stands.
+    /// Its place.
     pub rank: Rank,
     /// It works only where this variable is set.
     pub enabled_by: Option<Box<str>>,

@@ -11,13 +11,13 @@ use std::sync::Arc;
 pub struct Harness {
     /// The name as written first.
     pub name: Box<str>,
-    /// Where it stands.
+    /// Its place.
     pub rank: Rank,
-    /// What it may do; the first that fits does.
+    /// The possible providers; the first that matches is used.
     pub providers: Vec<Provider>,
 }
 
-/// What a declared filter may do.
+/// A provider of a declared filter.
 #[derive(Clone, Debug)]
 pub struct Provider {
     /// The filter.
@@ -31,18 +31,18 @@ pub struct Provider {
 pub enum When {
     /// For answers of one of these media types.
     Types(Vec<Box<str>>),
-    /// Where this holds.
+    /// The condition for it.
     Condition(Expr),
 }
 
-/// What a directory sets.
+/// A directory's settings.
 #[derive(Clone, Debug, Default)]
 pub struct Chain {
     /// The filters that are declared, by their names in lower case.
     pub declared: BTreeMap<Box<str>, Arc<Harness>>,
     /// Their order, as names in lower case.
     pub order: Vec<Box<str>>,
-    /// What is further out does not count (`FilterChain !`).
+    /// Outer sections do not apply (`FilterChain !`).
     resets: bool,
 }
 
@@ -134,7 +134,7 @@ pub(super) fn chain(command: &mut Command<'_>, args: &Args) -> Result<(), String
     Ok(())
 }
 
-/// What may be said of a filter (`FilterProtocol`).
+/// The flags of a filter (`FilterProtocol`).
 const FLAGS: [&str; 10] = [
     "change=yes",
     "change=no",

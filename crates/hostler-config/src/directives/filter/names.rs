@@ -1,5 +1,5 @@
-//! Which filters there are, and where Apache puts them. One that is not there is never passed over in silence: an answer
-//! could go out with what the filter was meant to take out of it.
+//! The existing filters, and their place in Apache. A missing filter is never skipped silently: a response could be
+//! sent with content that the filter was meant to remove.
 
 use crate::builder::Builder;
 use crate::{Command, Origin};
@@ -7,12 +7,12 @@ use crate::{Command, Origin};
 /// Filters that compress: an answer without them says the same.
 const COMPRESS: &[&str] = &["DEFLATE", "BROTLI_COMPRESS"];
 
-/// Where a filter stands among the others (`AP_FTYPE_...`): the smallest is next to who makes the content.
+/// A filter's place among the others (`AP_FTYPE_...`): the smallest is next to the content's source.
 pub type Rank = u8;
 
-/// What changes the content (`AP_FTYPE_RESOURCE`).
+/// Filters that change the content (`AP_FTYPE_RESOURCE`).
 pub const RESOURCE: Rank = 10;
-/// What changes how it is coded (`AP_FTYPE_CONTENT_SET`).
+/// Filters that change its coding (`AP_FTYPE_CONTENT_SET`).
 pub const CONTENT_SET: Rank = 20;
 
 /// Filters for answers, and where they stand.
@@ -35,7 +35,7 @@ const OUTPUTS: &[(&str, Rank)] = &[
 const INPUTS: &[(&str, Rank)] =
     &[("DEFLATE", CONTENT_SET), ("BUFFER", CONTENT_SET), ("SED", RESOURCE), ("XLATEIN", RESOURCE)];
 
-/// Which way a filter works.
+/// The direction of a filter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
     /// On requests.
@@ -44,7 +44,7 @@ pub enum Way {
     Output,
 }
 
-/// Where one of the server's own filters stands; `None`: there is none of that name.
+/// Returns the place of one of the server's own filters; `None`: no such filter.
 #[must_use]
 pub fn rank(way: Way, name: &str) -> Option<Rank> {
     let all = if way == Way::Input { INPUTS } else { OUTPUTS };
@@ -56,7 +56,7 @@ pub(in crate::directives) fn named(word: &str) -> impl Iterator<Item = &str> {
     word.split(';').filter(|name| !name.is_empty())
 }
 
-/// Whether the first word names no filters but those that compress.
+/// True if the first word names no filters but those that compress.
 pub(in crate::directives) fn only_compress(words: &[String]) -> bool {
     let compresses = |name: &str| COMPRESS.iter().any(|known| known.eq_ignore_ascii_case(name));
     words.iter().take(1).flat_map(|word| named(word)).all(compresses)

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::io::Write as _;
 use std::sync::Arc;
 
-/// Which fields a rule changes.
+/// The fields that a rule changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Table {
     /// The request's.
@@ -27,7 +27,7 @@ pub enum Phase {
     Late,
 }
 
-/// What rules read and write. `Content-Type` is one field, whichever of the answer's tables is meant.
+/// The values that rules read and write. `Content-Type` is one field, whichever of the response's tables is meant.
 pub trait Message {
     /// The values of all fields of this name, in order.
     fn values(&self, table: Table, name: &str) -> Vec<Vec<u8>>;
@@ -47,7 +47,7 @@ pub trait Message {
     fn times(&self) -> (i64, i64);
     /// Load averages of the last 1, 5 and 15 minutes.
     fn load(&self) -> [f64; 3];
-    /// How many per cent of the workers are busy.
+    /// Returns the percentage of busy workers.
     fn busy_percent(&self) -> u32;
     /// For expressions.
     fn expression_host(&self) -> &dyn Host;
@@ -57,7 +57,7 @@ pub trait Message {
     fn gave_up(&self, reason: &str) {
         self.failed(reason);
     }
-    /// Whether to pause before the next rule.
+    /// Returns whether to pause before the next rule.
     fn is_overdue(&self) -> bool {
         false
     }
@@ -68,7 +68,7 @@ pub trait Message {
 pub struct Pause {
     /// Index of the rule.
     pub at: usize,
-    /// What to fetch; nothing where it is only others' turn.
+    /// The value to fetch; nothing if other work only gets its turn.
     pub need: Option<Box<Question>>,
 }
 
@@ -155,8 +155,8 @@ impl Rule {
         Ok(())
     }
 
-    /// What is different for the type of an answer: it comes last, and takes the place of what `add` and its kin have made;
-    /// to set it among the fields that are always sent means the answer's own.
+    /// Handles the type of a response: it is applied last, and replaces what `add` and related actions have made;
+    /// setting it among the fields that are always sent means the response's own.
     fn is_settled_by_type(&self, table: Table, message: &mut dyn Message) -> Result<bool, EvalError> {
         let name = &*self.field;
         if !name.eq_ignore_ascii_case("content-type") {
@@ -204,7 +204,7 @@ fn append(table: Table, name: &str, value: Vec<u8>, message: &mut dyn Message) {
     }
 }
 
-/// Whether a comma-separated list has this element; commas in quotes do not separate.
+/// Returns whether a comma-separated list has this element; commas in quotes do not separate.
 fn has_element(list: &[u8], element: &[u8]) -> bool {
     let mut quoted = false;
     let separates = |byte: &u8| {

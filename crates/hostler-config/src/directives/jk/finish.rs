@@ -1,4 +1,4 @@
-//! What can be said only when all lines have been read: which workers there are, and which mounts count where.
+//! The steps after all lines have been read: which workers exist, and which mounts apply where.
 
 use super::mounts::{Mount, Source, sort};
 use super::properties::{Property, together, words};

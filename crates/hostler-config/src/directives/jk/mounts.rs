@@ -9,7 +9,7 @@ use std::cmp::Reverse;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Which line a mount comes from; later ones come before others of the same form.
+/// The line that a mount comes from; later ones come before others of the same form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Source {
     /// `worker.NAME.mount=`
@@ -31,13 +31,13 @@ pub struct Mount {
     pub excludes: bool,
     /// The worker's name.
     pub worker: Box<str>,
-    /// What is said of its answers, behind semicolons.
+    /// The rule for its responses, after semicolons.
     pub rule: Rule,
-    /// Where it is from.
+    /// Its source.
     pub source: Source,
     /// The virtual host that it stands in; `None`: the main server.
     pub host: Option<Origin>,
-    /// Where the line is.
+    /// The place of the line.
     pub origin: Origin,
 }
 
@@ -97,7 +97,7 @@ impl Mount {
     }
 }
 
-/// What else means something in a pattern is a character of the path here.
+/// Escapes the characters of a path that have a meaning in a pattern.
 fn pattern(path: &str) -> Vec<u8> {
     let mut out = Vec::with_capacity(path.len());
     for byte in path.bytes() {
@@ -171,7 +171,7 @@ impl Rule {
 }
 
 impl Rule {
-    /// What it changes of how a member is chosen.
+    /// Applies its changes to the choice of a member.
     pub fn apply(&self, parameters: &mut BalancerParameters) {
         if self.ignores_sessions {
             parameters.sticky = None;

@@ -12,7 +12,7 @@ const LONGEST: usize = 64 << 10;
 /// A line.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Property {
-    /// What it sets.
+    /// The name of the property.
     pub name: Box<str>,
     /// To what.
     pub value: Box<str>,
@@ -20,7 +20,7 @@ pub struct Property {
     pub origin: Origin,
 }
 
-/// What is set more than once is a longer list for these, and counts as it is said last for all others.
+/// The properties whose repeated settings append; for all others the last one wins.
 const LISTS: &[&str] = &["list", "balance_workers", "balanced_workers", "mount", "css"];
 
 /// The properties of a file.

@@ -19,11 +19,11 @@ const MOST_REFERENCES: usize = 20;
 pub struct Worker {
     /// Its name.
     pub name: Box<str>,
-    /// What it is.
+    /// Its kind.
     pub kind: Kind,
 }
 
-/// What a worker is.
+/// The kind of a worker.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Kind {
     /// Containers that answer, one or several.
@@ -32,11 +32,11 @@ pub enum Kind {
     Status,
 }
 
-/// What is said of one worker.
+/// The properties of one worker.
 struct Properties<'p> {
     name: &'p str,
     all: &'p [Property],
-    /// Where its first property is.
+    /// The line of its first property.
     origin: Origin,
 }
 
@@ -223,8 +223,8 @@ impl<'p> Properties<'p> {
         Ok(Member { worker: Server { url: Arc::new(url), parameters: Arc::new(own), origin: self.origin } })
     }
 
-    /// Whether a container is asked before each request: `prepost_timeout`, or `ping_mode` with one of A and P. A connection
-    /// that is asked only when it is new (`connect_timeout`) is asked each time here.
+    /// Returns whether a container is asked before each request: `prepost_timeout`, or `ping_mode` with one of A and P.
+    /// A connection that is asked only when it is new (`connect_timeout`) is asked each time here.
     fn pings(&self) -> bool {
         let mode = self.value("ping_mode").unwrap_or_default();
         mode.contains(['A', 'P', 'C'])
@@ -232,14 +232,14 @@ impl<'p> Properties<'p> {
     }
 }
 
-/// How long a container may be silent.
+/// The longest silence of a container.
 #[derive(Default)]
 struct Silence {
     answer: Option<Duration>,
     socket: Option<Duration>,
 }
 
-/// What a property says of this worker.
+/// Returns the value of a property of this worker.
 fn property_of<'p>(property: &'p Property, name: &str) -> Option<&'p str> {
     let rest = property.name.strip_prefix("worker.")?.strip_prefix(name)?;
     rest.strip_prefix('.')

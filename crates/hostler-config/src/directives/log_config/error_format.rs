@@ -19,7 +19,7 @@ pub struct ErrorFormat {
 /// A piece of such a line.
 #[derive(Debug)]
 pub struct ErrorPiece {
-    /// What is printed.
+    /// The printed item.
     pub item: ErrorItem,
     /// Begins a field.
     pub starts_field: bool,
@@ -29,7 +29,7 @@ pub struct ErrorPiece {
     pub least: u8,
 }
 
-/// What is printed.
+/// The printed item.
 #[derive(Debug, PartialEq, Eq)]
 pub enum ErrorItem {
     /// Text of the format.

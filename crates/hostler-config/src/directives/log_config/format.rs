@@ -28,7 +28,7 @@ pub(super) struct Field {
     pub(super) statuses: Box<[u16]>,
     /// `%!200,304...`: for all but these.
     pub(super) negated: bool,
-    /// Whether an internal redirect's first or last request is asked.
+    /// True if an internal redirect's first or last request is asked.
     pub(super) which: Which,
 }
 
@@ -56,25 +56,27 @@ impl Format {
         Ok(Self { pieces: pieces.into() })
     }
 
-    /// Whether a line needs the bytes on the wire (`%I %O %S`), which cost the server some counting.
+    /// Returns whether a line needs the bytes on the wire (`%I %O %S`), which cost the server some counting.
     #[must_use]
     pub fn counts_wire_bytes(&self) -> bool {
         self.fields().any(|item| matches!(item, Item::BytesIn | Item::BytesOut | Item::BytesBoth))
     }
 
-    /// Whether a line needs the client's host name (`%h`, subject to HostnameLookups).
+    /// Returns whether a line needs the client's host name (`%h`, subject to HostnameLookups).
     #[must_use]
     pub fn names_client(&self) -> bool {
         self.fields().any(|item| matches!(item, Item::RemoteHost { .. }))
     }
 
-    /// Whether a line tells of fields behind an answer's body (`%{name}^to`), which are known when all of it has come.
+    /// Returns whether a line tells of fields behind an answer's body (`%{name}^to`), which are known when all of it
+    /// has come.
     #[must_use]
     pub fn tells_answer_trailers(&self) -> bool {
         self.fields().any(|item| matches!(item, Item::ResponseTrailer(_)))
     }
 
-    /// Whether a line has a variable of mod_ssl's that is about the request, and not about TLS (`%{REMOTE_ADDR}x`).
+    /// Returns whether a line has a variable of mod_ssl's that is about the request, and not about TLS
+    /// (`%{REMOTE_ADDR}x`).
     #[must_use]
     pub fn asks_about_request(&self) -> bool {
         let is_of_tls = |name: &[u8]| name.get(..4).is_some_and(|start| start.eq_ignore_ascii_case(b"SSL_"));
@@ -271,7 +273,7 @@ fn time(argument: &[u8]) -> Item {
     Item::Time { end, format }
 }
 
-/// Where a time is shown: seconds east of Greenwich and the zone's name at that moment.
+/// The time zone of a time: seconds east of Greenwich and the zone's name at that moment.
 #[derive(Clone, Copy, Debug)]
 pub struct Zone<'a> {
     /// Seconds east of Greenwich.

@@ -1,4 +1,4 @@
-//! What a `%` directive can stand for.
+//! The meanings of a `%` directive.
 
 /// A `%` directive of a log format, without its modifiers.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -109,7 +109,7 @@ pub(super) enum Unit {
     Microseconds,
 }
 
-/// Which port `%p` prints.
+/// The port that `%p` prints.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PortOf {
     /// The virtual host's (ServerName, Listen).
@@ -120,7 +120,7 @@ pub enum PortOf {
     Remote,
 }
 
-/// What `%P` prints.
+/// The value that `%P` prints.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ProcessPart {
     Pid,
@@ -128,7 +128,7 @@ pub(super) enum ProcessPart {
     HexTid,
 }
 
-/// How `%t` prints.
+/// The format of `%t`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum TimeFormat {
     /// `[18/Sep/2011:19:18:28 -0400]`.

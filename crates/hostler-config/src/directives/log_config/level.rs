@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// How grave a message is, the gravest first.
+/// The severity of a message, the most severe first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[allow(missing_docs, reason = "the names are Apache's")]
 pub enum Level {
@@ -86,7 +86,7 @@ impl Levels {
         self.modules.get(module).copied().or(self.usual).unwrap_or(Level::Warn)
     }
 
-    /// Whether a module's message of this level is written.
+    /// Returns whether a module's message of this level is written.
     #[must_use]
     pub fn writes(&self, module: &str, level: Level) -> bool {
         level <= self.of(module)

@@ -43,7 +43,7 @@ pub enum Text {
     ConnectionLogId,
 }
 
-/// Where `%{name}x` looks.
+/// The source of `%{name}x`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NamedSource {
     /// A field of the request's header; several of a name joined with `, `.
@@ -62,7 +62,7 @@ pub enum NamedSource {
     Ssl,
 }
 
-/// Which address.
+/// The kind of address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AddressOf {
     /// The client (after mod_remoteip).
@@ -92,7 +92,7 @@ pub enum Count {
     TimeToFirstByte,
 }
 
-/// What became of the connection (`%X`).
+/// The state of the connection (`%X`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ConnectionStatus {
     /// Broken off before the answer was complete.
@@ -127,7 +127,7 @@ pub trait LogRecord {
     fn common_time(&self, _seconds: i64) -> Option<[u8; 28]> {
         None
     }
-    /// What became of the connection.
+    /// Returns the state of the connection.
     fn connection(&self) -> ConnectionStatus;
 }
 

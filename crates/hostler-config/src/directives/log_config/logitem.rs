@@ -1,4 +1,4 @@
-//! How foreign bytes look in a log: no quote, control character or non-ASCII byte as it stands.
+//! Escaping of foreign bytes in a log: no quote, control character or non-ASCII byte appears as it is.
 
 /// Appends `text` as Apache's logs show it: `\"`, `\\`, `\n` and so on, `\xhh` for what else does not print.
 pub fn push_escaped(text: &[u8], out: &mut Vec<u8>) {
@@ -24,8 +24,8 @@ fn is_plain(byte: u8) -> bool {
     byte.wrapping_sub(b' ') <= b'~' - b' ' && byte != b'"' && byte != b'\\'
 }
 
-/// How many bytes at the start need no escape. Nearly all text is such, so it is looked at in blocks, without a
-/// branch for each byte.
+/// Returns how many bytes at the start need no escape. Nearly all text needs none, so it is checked in blocks, without
+/// a branch for each byte.
 fn plain_length(text: &[u8]) -> usize {
     const BLOCK: usize = 16;
     let whole = |block: &&[u8]| block.iter().fold(true, |plain, byte| plain & is_plain(*byte));

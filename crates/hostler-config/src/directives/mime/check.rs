@@ -6,7 +6,7 @@ use super::{Dir, Extension, Types, programs};
 use std::borrow::Cow;
 use std::sync::Arc;
 
-/// What a name says about a file.
+/// The facts that a name gives about a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MimeFacts<'a> {
     /// Media type with its parameters, AddCharset's included.
@@ -82,11 +82,11 @@ pub fn unknown_parts<'n>(name: &'n [u8], dir: &Dir, types: &Types) -> Option<Vec
     says_something.then_some(unknown)
 }
 
-/// What Debian calls copies that editors leave behind: a copy of a program is one.
+/// Debian's type of copies that editors leave behind: a copy of a program is one.
 const LEFT_OVER: &str = "application/x-trash";
 
-/// What an extension says about its file being a program's source; as for types, the last one that says anything
-/// decides. TypesConfig knows types of programs' sources, too, so it is no reason to show them.
+/// Returns an extension's statement on whether its file is a program's source; as for types, the last statement
+/// decides. TypesConfig knows types of programs' sources, too, so it is no reason to send them.
 fn is_source(extension: &str, known: Option<&Extension>, types: &Types) -> Option<bool> {
     let of_configuration = |known: &Extension| {
         let handed_over = |filters: &Arc<str>| filters.split(';').any(|name| name == "includes");

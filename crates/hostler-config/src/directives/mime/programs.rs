@@ -1,5 +1,5 @@
-//! Which extensions and media types belong to the languages that programs of web sites are written in. A file of such
-//! a name is not sent as a text only because nothing was said about who runs it.
+//! The extensions and media types of the languages in which web programs are written. A file with such a name is not
+//! sent as text merely because no handler was configured.
 
 /// Extensions, lower case, by language.
 const EXTENSIONS: &[&str] = &[
@@ -51,13 +51,13 @@ const TYPES: &[&str] = &[
     "text/x-jsp",
 ];
 
-/// Whether a file's name may be a program's, whatever the configuration says.
+/// Returns whether a file's name may be a program's, whatever the configuration says.
 #[must_use]
 pub fn has_extension(name: &[u8]) -> bool {
     extensions(name).next().is_some()
 }
 
-/// Whether `.inc` alone makes a program's of a file's name: pieces of pages are called so as often as PHP's.
+/// Returns whether `.inc` alone makes a program's of a file's name: pieces of pages are called so as often as PHP's.
 #[must_use]
 pub fn may_be_fragment(name: &[u8]) -> bool {
     has_extension(name) && extensions(name).all(|extension| extension == "inc")
@@ -72,25 +72,25 @@ fn extensions(name: &[u8]) -> impl Iterator<Item = String> {
         .filter(|part| is_extension(part))
 }
 
-/// Whether an extension (lower case, without its dot) is a program's. An editor's copy (`php~`) is one too.
+/// Returns whether an extension (lower case, without its dot) is a program's. An editor's copy (`php~`) is one too.
 pub(super) fn is_extension(extension: &str) -> bool {
     let extension = extension.trim_end_matches('~');
     EXTENSIONS.iter().flat_map(|line| line.split_ascii_whitespace()).any(|known| known == extension)
 }
 
-/// Whether a media type, parameters aside, says that a file is to be run.
+/// Returns whether a media type, parameters aside, says that a file is to be run.
 pub(crate) fn runs(media_type: &str) -> bool {
     essence(media_type).starts_with("application/x-httpd-")
 }
 
-/// Whether a file may be shown under a media type that the configuration gives it: a `text/` type says so even of a
-/// program. `None`: the type says nothing about programs.
+/// Returns whether a file may be shown under a media type that the configuration gives it: a `text/` type says so even
+/// of a program. `None`: the type says nothing about programs.
 #[must_use]
 pub fn is_shown_as(media_type: &str) -> Option<bool> {
     is_type(media_type).then(|| essence(media_type).starts_with("text/"))
 }
 
-/// Whether a media type, parameters aside, is a program's.
+/// Returns whether a media type, parameters aside, is a program's.
 #[must_use]
 pub fn is_type(media_type: &str) -> bool {
     let essence = essence(media_type);

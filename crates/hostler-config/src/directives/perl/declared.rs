@@ -11,7 +11,7 @@ use crate::{Args, Arity, Command, Context, Declared, Directive, Facts, Origin};
 use std::collections::HashMap;
 use std::sync::{LazyLock, Mutex, PoisonError};
 
-/// What a section says with directives of modules.
+/// The settings that a section makes with modules' directives.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Layer {
     /// The number by which the warm parent knows it.
@@ -33,8 +33,8 @@ pub fn layers_text(layers: &[Layer]) -> String {
 /// Directives that one module adds, most.
 const MAX_DECLARED: usize = 500;
 
-/// What modules say that they add: a line for each with the module, the name, `args_how`, `req_override` and `errmsg`,
-/// tabulators between them.
+/// Parses the directives that modules declare: a line for each with the module, the name, `args_how`, `req_override`
+/// and `errmsg`, separated by tabs.
 ///
 /// # Errors
 /// What is impossible about it.
@@ -88,9 +88,9 @@ mod bit {
     pub(super) const RSRC_CONF: u16 = 128;
 }
 
-/// What Apache permits outside of sections.
+/// The contexts that Apache permits outside sections.
 const IN_SERVER: u16 = bit::RSRC_CONF | bit::OPTIONS | bit::FILE_INFO | bit::INDEXES;
-/// What it permits in sections.
+/// The contexts it permits in sections.
 const IN_SECTIONS: u16 = bit::ALL | bit::ACCESS_CONF;
 
 fn contexts(bits: u16) -> Contexts {
@@ -189,7 +189,7 @@ fn call(cmd: &mut Command<'_>, args: &Args) -> Result<(), String> {
     Ok(())
 }
 
-/// Where the line stands, in the bits of Apache's `check_cmd_context`.
+/// Returns the line's place in the bits of Apache's `check_cmd_context`.
 fn place(cmd: &Command<'_>) -> u8 {
     let inside = cmd.inside;
     let bits = [

@@ -1,4 +1,4 @@
-//! Which generation of mod_perl's API the programs of a virtual host are written for.
+//! The generation of mod_perl's API that the programs of a virtual host are written for.
 //!
 //! An interpreter speaks one of them: programs ask which (`$ENV{MOD_PERL_API_VERSION}`, `$mod_perl2::VERSION`) and
 //! load accordingly. Configurations rarely say it, but their words betray it.
@@ -67,7 +67,7 @@ fn serves_both(class: &str) -> bool {
         .any(|known| class.strip_prefix(known).is_some_and(|rest| rest.is_empty() || rest.starts_with("::")))
 }
 
-/// What naming a class or function betrays.
+/// Returns the generation that naming a class or function indicates.
 pub(crate) fn of_class(name: &str) -> Marks {
     let class = name.trim_start_matches(['+', '-']);
     if ["Apache2::", "ModPerl::", "APR::", "Plack::Handler::Apache2"]
@@ -82,7 +82,7 @@ pub(crate) fn of_class(name: &str) -> Marks {
     }
 }
 
-/// What using a directive betrays; `name` is the class that it names, if it names one.
+/// Returns the generation that using a directive indicates; `name` is the class that it names, if any.
 pub(crate) fn of_directive(directive: &Directive, name: &str) -> Marks {
     match directive.name {
         "PerlHandler" if serves_both(name.trim_start_matches(['+', '-'])) => Marks::default(),

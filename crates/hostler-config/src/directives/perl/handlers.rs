@@ -139,7 +139,7 @@ impl Handlers {
         self.0.iter().map(|(phase, names)| (*phase, &names[..]))
     }
 
-    /// Whether there are none.
+    /// Returns whether there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
@@ -154,8 +154,8 @@ impl Handlers {
         }
     }
 
-    /// What applies when `over` is more specific: its stacks replace those of the same phase, or follow them if
-    /// `stacked` (`PerlOptions +MergeHandlers`).
+    /// Returns the merged handlers when `over` is more specific: its stacks replace those of the same phase, or follow
+    /// them if `stacked` (`PerlOptions +MergeHandlers`).
     #[must_use]
     pub fn merge(&self, over: &Self, stacked: bool) -> Self {
         let mut merged = self.clone();

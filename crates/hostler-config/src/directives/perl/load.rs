@@ -1,4 +1,4 @@
-//! What the warm parent of a site loads before its workers are forked.
+//! The code that a site's warm parent loads before its workers are forked.
 
 use super::super::core::values::number;
 use super::{generation, section};
@@ -111,7 +111,7 @@ pub(super) static DIRECTIVES: &[Directive] = &[
 /// Something to load.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Preload {
-    /// What it is.
+    /// Its kind.
     pub kind: PreloadKind,
     /// A module's name, a file's path, a function, or code.
     pub text: Box<str>,
@@ -121,7 +121,7 @@ pub struct Preload {
     pub handler: bool,
     /// It is what a line with a directive of a module says.
     pub call: bool,
-    /// What it builds of configuration stands behind the directive: it was run when the configuration was read.
+    /// The configuration it builds follows the directive: it was run when the configuration was read.
     pub configured: bool,
 }
 

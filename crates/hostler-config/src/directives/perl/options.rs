@@ -1,4 +1,4 @@
-//! How handlers are called: `PerlOptions`, `PerlSendHeader`, `PerlSetupEnv`, and switches of the interpreter.
+//! The options for calling handlers: `PerlOptions`, `PerlSendHeader`, `PerlSetupEnv`, and switches of the interpreter.
 
 use super::generation;
 use crate::{Args, Arity, Command, Context, Contexts, Directive, Overrides};
@@ -59,7 +59,7 @@ impl DirOptions {
         (self.plain | self.added | self.removed) & bit != 0
     }
 
-    /// Whether handlers of a more specific section follow the outer ones instead of replacing them.
+    /// Returns whether handlers of a more specific section follow the outer ones instead of replacing them.
     #[must_use]
     pub fn merges_handlers(self) -> bool {
         self.bits() & Bits::MERGE_HANDLERS != 0
@@ -83,7 +83,7 @@ impl DirOptions {
         pairs.into_iter().filter(|(set, _)| *set).fold(0, |flags, (_, flag)| flags | flag)
     }
 
-    /// What applies when `over` is more specific.
+    /// Returns the merged settings when `over` is more specific.
     #[must_use]
     pub fn merge(self, over: Self) -> Self {
         Self {
@@ -141,7 +141,7 @@ impl HostOptions {
         self.enable == Some(false)
     }
 
-    /// What is switched off, by the names that `is_perl_option_enabled` has.
+    /// Returns the options that are switched off, under `is_perl_option_enabled`'s names.
     #[must_use]
     pub fn switched_off(self) -> Vec<String> {
         let phases = Phase::ALL.into_iter().filter(|phase| self.off.contains(*phase));
@@ -154,8 +154,8 @@ impl HostOptions {
             .collect()
     }
 
-    /// Whether handlers of this phase may still be named here: mod_perl refuses them where `PerlOptions` has switched
-    /// off the phase, or Perl as a whole.
+    /// Returns whether handlers of this phase may still be named here: mod_perl refuses them where `PerlOptions` has
+    /// switched off the phase, or Perl as a whole.
     pub(super) fn takes(self, phase: Option<Phase>, directive: &str) -> Result<(), String> {
         if self.disabled() {
             return Err(
@@ -170,13 +170,13 @@ impl HostOptions {
         }
     }
 
-    /// Whether handlers of the virtual host follow the main server's instead of replacing them.
+    /// Returns whether handlers of the virtual host follow the main server's instead of replacing them.
     #[must_use]
     pub fn merges_handlers(self) -> bool {
         self.merge_handlers == Some(true)
     }
 
-    /// What applies when `over` is the virtual host's.
+    /// Returns the merged options when `over` is the virtual host's.
     #[must_use]
     pub fn merge(self, over: Self) -> Self {
         Self {

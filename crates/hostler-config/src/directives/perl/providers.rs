@@ -3,7 +3,7 @@
 
 use crate::Decides;
 
-/// What a directive of this name, in lower case, adds.
+/// Returns the decision that a directive of this name, in lower case, adds.
 pub(crate) fn decides(directive: &str) -> Option<Decides> {
     match directive {
         "perladdauthnprovider" => Some(Decides::Authn),

@@ -1,4 +1,4 @@
-//! What programs are told: `PerlSetVar`, `PerlAddVar`, `PerlSetEnv`, `PerlPassEnv`.
+//! The values for programs: `PerlSetVar`, `PerlAddVar`, `PerlSetEnv`, `PerlPassEnv`.
 
 use crate::{Args, Arity, Command, Contexts, Directive, Overrides};
 
@@ -82,8 +82,8 @@ impl Vars {
         self.entries.iter().map(|(name, value)| (&**name, &**value))
     }
 
-    /// What applies when `over` is more specific: a name that it sets is taken from it alone, one that it only adds
-    /// to keeps what it had.
+    /// Returns the merged values when `over` is more specific: a name that it sets is taken from it alone, one that it
+    /// only adds to keeps its values.
     #[must_use]
     pub fn merge(&self, over: &Self) -> Self {
         let mut merged = self.clone();

@@ -39,7 +39,7 @@ impl fmt::Display for Version {
 pub struct Broken {
     /// The program's name, as that of a [`Version`].
     pub program: String,
-    /// What it says in the place of its version.
+    /// The output instead of its version.
     pub why: String,
 }
 
@@ -81,7 +81,7 @@ fn not_there(installed: &[Version], broken: &[Broken], wanted: &str) -> String {
     format!("PHP {wanted} is not there: {} (there is {})", reasons.join("; "), there.join(", "))
 }
 
-/// Whose program is to run: that of the wanted version, else the usual one.
+/// Returns the program to run: that of the wanted version, else the usual one.
 pub(super) fn program(installed: &'static [Version], wanted: Option<&str>) -> &'static str {
     let usual = |version: &&Version| version.program == ENGINE;
     let found = match wanted {

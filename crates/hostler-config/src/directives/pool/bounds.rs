@@ -1,5 +1,5 @@
-//! What one site, or one client's address, may have of what the front shares among all: connections, requests,
-//! programs. Unlike [`super::site`]'s limits the front keeps these itself.
+//! The limits for one site, or one client's address, on resources that all share: connections, requests, programs.
+//! Unlike [`super::site`]'s limits, the front enforces these itself.
 
 use crate::directives::core::values::number;
 use crate::{Arity, Config, Contexts, Directive, Overrides, Server};
@@ -16,7 +16,7 @@ pub struct Rate {
     pub at_once: u32,
 }
 
-/// What a virtual host says of its site.
+/// A virtual host's limits of its site.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SiteBounds {
     /// `HostlerSitePrograms`
@@ -42,7 +42,7 @@ impl SiteBounds {
     }
 }
 
-/// What is said of each address that clients come from.
+/// The limits of each client address.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AddressBounds {
     /// `HostlerConnectionsPerAddress`
@@ -56,13 +56,13 @@ const DEFAULT_PROGRAMS: u32 = 256;
 /// A site's share of them, where there are several sites, is not less than this.
 const LEAST_PROGRAMS: u32 = 16;
 
-/// How many programs may run at once that are started for one request each.
+/// Returns how many programs that are started for one request each may run at once.
 #[must_use]
 pub fn programs_in_all(config: &Config) -> u32 {
     config.process.max_request_workers.unwrap_or(DEFAULT_PROGRAMS).max(1)
 }
 
-/// How many of them for the site of a virtual host, in a server of so many sites.
+/// Returns how many of them the site of a virtual host may run, in a server with so many sites.
 #[must_use]
 pub fn programs_of_site(config: &Config, server: &Server, sites: usize) -> u32 {
     let all = programs_in_all(config);

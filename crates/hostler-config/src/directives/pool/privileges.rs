@@ -1,10 +1,10 @@
-//! Whose programs can gain privileges by set-id programs: `HostlerNoNewPrivileges`. The kernel keeps it (`no_new_privs` in
-//! prctl(2)), for a process and all that it starts.
+//! The programs that can gain privileges by set-id programs: `HostlerNoNewPrivileges`. The kernel enforces it
+//! (`no_new_privs` in prctl(2)) for a process and all that it starts.
 
 use crate::directives::core::values::choice;
 use crate::{Arity, Directive};
 
-/// Who runs with `no_new_privs`.
+/// The processes that run with `no_new_privs`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum NoNewPrivileges {
     /// Nobody.

@@ -1,5 +1,6 @@
-//! What all processes of a site may use together: `HostlerSiteMemory`, `HostlerSiteCPU`, `HostlerSiteTasks`. The
-//! kernel holds them to it, by control groups (cgroups(7)); a site is all virtual hosts of one user.
+//! The resources that all processes of a site may use together: `HostlerSiteMemory`, `HostlerSiteCPU`,
+//! `HostlerSiteTasks`. The kernel enforces them by control groups (cgroups(7)); a site is all virtual hosts of one
+//! user.
 
 use super::bytes;
 use crate::directives::core::values::number;

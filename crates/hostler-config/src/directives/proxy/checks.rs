@@ -39,7 +39,7 @@ static DIRECTIVES: &[Directive] = &[
     ),
 ];
 
-/// How a server is asked (`hcmethod`).
+/// The method of a check (`hcmethod`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CheckMethod {
     /// Not at all.
@@ -71,7 +71,7 @@ pub struct Check {
     pub template: Option<Box<str>>,
 }
 
-/// How often, where nothing is said.
+/// The default interval.
 pub const INTERVAL: Duration = Duration::from_secs(30);
 
 impl Check {
@@ -110,7 +110,7 @@ impl Check {
         Ok(true)
     }
 
-    /// What a template says where this says nothing.
+    /// Returns these parameters with unset ones taken from a template.
     fn over(&self, template: &Self) -> Self {
         Self {
             method: self.method.or(template.method),
@@ -129,7 +129,7 @@ impl Check {
 pub struct Condition {
     /// `hcexpr`
     pub name: Box<str>,
-    /// What must hold of the answer.
+    /// The condition on the response.
     pub expr: Expr,
 }
 

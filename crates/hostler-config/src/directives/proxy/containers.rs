@@ -4,14 +4,14 @@
 /// A part of a path that means something.
 struct Part<'p> {
     name: &'p [u8],
-    /// Where it begins, with what in front of it means nothing.
+    /// Its start, including ignored characters before it.
     start: usize,
-    /// Where its parameters begin, or the next slash.
+    /// The start of its parameters, or the next slash.
     end: usize,
 }
 
-/// Where a path goes on behind a prefix, and the path without parameters. `None`: it does not begin so, or leads upwards
-/// out of the server.
+/// Returns where a path continues after a prefix, and the path without parameters. `None`: it does not begin with the
+/// prefix, or leads upwards out of the server.
 pub(super) fn behind(path: &[u8], prefix: &[u8]) -> Option<(usize, Vec<u8>)> {
     if path.first() != Some(&b'/') || prefix.first() != Some(&b'/') {
         return None;

@@ -37,7 +37,7 @@ impl States {
         Self(bits)
     }
 
-    /// Whether all of these hold.
+    /// Returns whether all of these hold.
     #[must_use]
     pub const fn has(self, other: Self) -> bool {
         self.0 & other.0 == other.0
@@ -189,7 +189,7 @@ macro_rules! over {
 }
 
 impl Parameters {
-    /// What these say, and for the rest what `main` says.
+    /// Returns these parameters with unset ones taken from `main`.
     #[must_use]
     pub fn over(&self, main: &Self) -> Self {
         let check = if self.check == Check::default() { &main.check } else { &self.check };
@@ -200,7 +200,7 @@ impl Parameters {
     }
 }
 
-/// How a balancer chooses among those of its members that can take a request.
+/// The method by which a balancer chooses among those of its members that can take a request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Method {
     /// By how many requests they have had.
@@ -268,7 +268,7 @@ impl BalancerParameters {
 }
 
 impl BalancerParameters {
-    /// What these say, and for the rest what `main` says.
+    /// Returns these parameters with unset ones taken from `main`.
     #[must_use]
     pub fn over(&self, main: &Self) -> Self {
         over!(self, main,

@@ -1,4 +1,4 @@
-//! Which URLs another server answers for, and what they are called there (`ap_proxy_trans_match`).
+//! The URLs that another server answers, and their names there (`ap_proxy_trans_match`).
 
 use super::Dir;
 use super::containers::behind;
@@ -10,11 +10,11 @@ use std::sync::Arc;
 /// `ProxyPass`, `ProxyPassMatch`.
 #[derive(Clone, Debug)]
 pub struct Pass {
-    /// What the URL's path begins with; the Location's path where it stands in one.
+    /// The prefix of the URL's path; inside a Location, the Location's path.
     pub prefix: Box<str>,
-    /// What the path is compared with instead (`ProxyPassMatch`).
+    /// The pattern that replaces the prefix (`ProxyPassMatch`).
     pub regex: Option<Regex>,
-    /// Where to; `!`: nowhere, this server answers itself.
+    /// The target; `!`: none, this server answers itself.
     pub target: Box<str>,
     /// `nocanon`: the path is handed on as the client sent it.
     pub raw: bool,
@@ -24,11 +24,11 @@ pub struct Pass {
     pub no_query: bool,
     /// `mapping=`
     pub mapping: Mapping,
-    /// What is said of the server, where its name comes from the request.
+    /// The parameters of a server whose name comes from the request.
     pub parameters: Option<Arc<Parameters>>,
 }
 
-/// What of a path is compared (`mapping=`).
+/// The form of the compared path (`mapping=`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Mapping {
     /// The decoded path.
@@ -57,7 +57,7 @@ impl std::fmt::Debug for RequestUrl<'_> {
     }
 }
 
-/// What becomes of a URL.
+/// The verdict on a URL.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// This rule has nothing to say.
@@ -90,7 +90,7 @@ pub enum Form {
 }
 
 impl Pass {
-    /// What becomes of a URL by this rule.
+    /// Returns this rule's verdict on a URL.
     ///
     /// # Errors
     /// The regular expression gave up.

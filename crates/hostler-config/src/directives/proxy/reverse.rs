@@ -1,4 +1,4 @@
-//! What another server says of URLs and cookies, in this server's words: `ProxyPassReverse` and its kin
+//! The translation of another server's URLs and cookies to this server's: `ProxyPassReverse` and related directives
 //! (`ap_proxy_location_reverse_map`, `ap_proxy_cookie_reverse_map`).
 
 use super::pass::interpolate;
@@ -7,9 +7,9 @@ use super::{Dir, Server};
 /// `ProxyPassReverse`, `ProxyPassReverseCookiePath`, `ProxyPassReverseCookieDomain`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reverse {
-    /// What it is called here.
+    /// Its name here.
     pub here: Box<str>,
-    /// What it is called there.
+    /// Its name there.
     pub there: Box<str>,
     /// `interpolate`
     pub interpolate: bool,
@@ -77,7 +77,7 @@ fn of_member(there: &[u8], member: &str) -> Vec<u8> {
     [member, path].concat()
 }
 
-/// What follows the beginning of a URL; letters of scheme and host in either case.
+/// Returns the rest of a URL after a prefix; the case of scheme and host is ignored.
 fn rest<'u>(url: &'u [u8], beginning: &[u8]) -> Option<&'u [u8]> {
     let head = url.get(..beginning.len())?;
     let host = beginning.windows(3).position(|three| three == b"://").map_or(0, |at| {

@@ -37,7 +37,7 @@ pub(super) fn open(command: &mut Command<'_>, args: &Args, nodes: &[Node]) -> Re
     Ok(())
 }
 
-/// What is said of the server or the balancer that a URL names, which is made if there is none yet.
+/// Sets parameters of the server or balancer that a URL names, which is created if it does not exist.
 pub(super) fn say(command: &mut Command<'_>, url: &str, words: &[String]) -> Result<(), String> {
     let url = Url::parse(url)?;
     url.check()?;

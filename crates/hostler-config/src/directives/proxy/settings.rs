@@ -46,12 +46,12 @@ pub enum ErrorOverride {
     Off,
     /// All from 400 on.
     All,
-    /// Those with these statuses.
+    /// Responses with these statuses.
     Statuses(Vec<u16>),
 }
 
 impl ErrorOverride {
-    /// Whether an answer of this status is replaced.
+    /// Returns whether an answer of this status is replaced.
     #[must_use]
     pub fn has(&self, status: u16) -> bool {
         match self {

@@ -17,7 +17,7 @@ const SCHEMES: &[(&str, u16)] = &[
     ("ajp", 8009),
 ];
 
-/// Those of them that are no HTTP.
+/// The protocols among them that are not HTTP.
 const PROGRAMS: &[&str] = &["fcgi", "scgi", "uwsgi", "ajp"];
 
 /// Schemes of Apache's that are refused, each with the reason.
@@ -27,7 +27,7 @@ const REFUSED: &[(&str, &str)] = &[
     ("connect", "Hostler is not a forward proxy"),
 ];
 
-/// What stands for a server of several.
+/// The scheme that stands for one of several servers.
 pub const BALANCER: &str = "balancer";
 
 /// A URL of another server.
@@ -85,7 +85,7 @@ impl Url {
         })
     }
 
-    /// Whether Hostler can speak to such a server.
+    /// Returns whether Hostler can speak to such a server.
     ///
     /// # Errors
     /// Why it can't.
@@ -105,25 +105,25 @@ impl Url {
         Ok(())
     }
 
-    /// Whether a program is behind it that speaks another protocol than HTTP.
+    /// Returns whether a program is behind it that speaks another protocol than HTTP.
     #[must_use]
     pub fn is_program(&self) -> bool {
         PROGRAMS.contains(&&*self.scheme)
     }
 
-    /// Whether it is spoken to over TLS.
+    /// Returns whether it is spoken to over TLS.
     #[must_use]
     pub fn is_secure(&self) -> bool {
         matches!(&*self.scheme, "https" | "wss" | "h2")
     }
 
-    /// Whether HTTP/2 is spoken to it, and nothing else.
+    /// Returns whether HTTP/2 is spoken to it, and nothing else.
     #[must_use]
     pub fn is_http2(&self) -> bool {
         matches!(&*self.scheme, "h2" | "h2c")
     }
 
-    /// Whether it names a balancer.
+    /// Returns whether it names a balancer.
     #[must_use]
     pub fn is_balancer(&self) -> bool {
         &*self.scheme == BALANCER
@@ -141,7 +141,7 @@ impl Url {
         self.port.or_else(|| self.usual_port()).unwrap_or(80)
     }
 
-    /// Whether it is a URL of the same server, whatever the path.
+    /// Returns whether it is a URL of the same server, whatever the path.
     #[must_use]
     pub fn has_server_of(&self, other: &Self) -> bool {
         self.unix == other.unix
@@ -150,7 +150,8 @@ impl Url {
             && self.port() == other.port()
     }
 
-    /// Whether it has no socket, and the other one has one and otherwise the same server: then it names that one.
+    /// Returns whether it has no socket, and the other one has one and otherwise the same server: then it names that
+    /// one.
     #[must_use]
     pub fn names_socket_of(&self, other: &Self) -> bool {
         let named = Self { unix: None, ..other.clone() };

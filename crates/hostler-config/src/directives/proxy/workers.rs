@@ -9,11 +9,11 @@ use std::sync::Arc;
 /// A server that lines name.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Worker {
-    /// What its URLs begin with.
+    /// The prefix of its URLs.
     pub url: Arc<Url>,
-    /// What is said of it.
+    /// Its parameters.
     pub parameters: Arc<Parameters>,
-    /// Where it is named first.
+    /// The line that names it first.
     pub origin: Origin,
 }
 
@@ -31,18 +31,18 @@ pub struct Balancer {
     pub name: Box<str>,
     /// In the order in which they are named.
     pub members: Vec<Member>,
-    /// What is said of it.
+    /// Its parameters.
     pub parameters: BalancerParameters,
-    /// Where it is named first.
+    /// The line that names it first.
     pub origin: Origin,
 }
 
-/// What may be said of in the main server and in a virtual host.
+/// Settings of the main server that a virtual host may overlay.
 pub(super) trait Overlay: Sized {
-    /// Whether both are about the same.
+    /// Returns whether both are about the same.
     fn is_about(&self, other: &Self) -> bool;
 
-    /// What the virtual host says over what the main server does; `None`: it says nothing of its own.
+    /// Returns the virtual host's settings over the main server's; `None`: it has none of its own.
     fn over(&self, main: &Self) -> Option<Self>;
 }
 
@@ -74,8 +74,8 @@ impl Overlay for Balancer {
     }
 }
 
-/// What a virtual host says, put over what the main server does. What it only names, as `ProxyPass` does, stays the main
-/// server's: one that all virtual hosts share.
+/// Lays a virtual host's settings over the main server's. A server that it only names, as `ProxyPass` does, stays the
+/// main server's, which all virtual hosts share.
 pub(super) fn said_over<T: Overlay>(main: &[Arc<T>], host: &[Arc<T>]) -> Vec<Arc<T>> {
     let others = main.iter().filter(|one| !host.iter().any(|own| own.is_about(one))).cloned();
     let own = host.iter().map(|own| match main.iter().find(|one| one.is_about(own)) {

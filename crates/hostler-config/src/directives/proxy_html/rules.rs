@@ -1,4 +1,4 @@
-//! What ProxyHTMLURLMap says, as it holds for one request, and what becomes of a link or a script.
+//! The ProxyHTMLURLMap rules as they apply to one request, and their effect on a link or a script.
 
 use super::Dir;
 use crate::directives::proxy::pass::interpolate;
@@ -18,7 +18,7 @@ pub struct Map {
     pub condition: Option<Expr>,
 }
 
-/// What is looked for.
+/// The searched text.
 #[derive(Clone, Debug)]
 pub(super) enum Find {
     Text(Box<[u8]>),
@@ -66,14 +66,14 @@ impl MapFlags {
     }
 }
 
-/// What a text of a page is.
+/// The kind of a page's text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
     /// An attribute that is a link.
     Link,
     /// An attribute that is a script.
     Event,
-    /// What stands in `<script>` and `<style>`.
+    /// The contents of `<script>` and `<style>`.
     Text,
 }
 
@@ -153,7 +153,7 @@ impl Rules {
         Ok(Self(rules))
     }
 
-    /// What a text becomes.
+    /// Returns the changed text.
     ///
     /// # Errors
     /// [`RewriteError`]: it becomes too long, or a pattern takes too long.
@@ -242,7 +242,7 @@ fn all(regex: &Regex, template: &Template, text: &[u8]) -> Result<Option<Vec<u8>
     Ok(Some(out))
 }
 
-/// What was found; nothing at all would be found again and again.
+/// Returns the match; an empty match would be found again and again.
 fn found(groups: &Groups) -> Option<(usize, usize)> {
     groups[0].filter(|(start, end)| end > start)
 }

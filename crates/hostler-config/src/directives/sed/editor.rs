@@ -12,7 +12,7 @@ use std::sync::Arc;
 pub const LONGEST: usize = 8 << 20;
 /// Most texts that are appended to one line.
 const APPENDED: usize = 19;
-/// Where `l` breaks its lines.
+/// The line width of `l`.
 const LISTED: usize = 71;
 
 /// Why a text can't be changed as the script says.
@@ -29,7 +29,7 @@ impl From<Exhausted> for Failed {
 #[derive(Debug)]
 pub struct Editor {
     script: Arc<Script>,
-    /// What has come and is no whole line yet, or a line that may be the last one.
+    /// Input that is no whole line yet, or a line that may be the last one.
     rest: Vec<u8>,
     /// `rest` up to here has no end of a line.
     seen: usize,
@@ -43,15 +43,15 @@ pub struct Editor {
     appended: Vec<usize>,
     number: u64,
     is_last: bool,
-    /// Whether anything was replaced (`t`).
+    /// True if anything was replaced (`t`).
     is_changed: bool,
-    /// Where `n` or `N` has stopped.
+    /// The command at which `n` or `N` has stopped.
     goes_on: Option<usize>,
     /// Nothing comes any more, whatever follows (`q`).
     has_quit: bool,
 }
 
-/// What becomes of a line after a command.
+/// The next step of a line after a command.
 enum After {
     Next,
     Jump(usize),
@@ -178,7 +178,7 @@ impl Editor {
         Ok(())
     }
 
-    /// Whether a command's addresses mean this line.
+    /// Returns whether a command's addresses mean this line.
     fn selects(&mut self, at: usize, from: Option<&Address>, to: Option<&Address>) -> Result<bool, Failed> {
         let Some(from) = from else { return Ok(true) };
         if self.ranges[at] {

@@ -49,7 +49,7 @@ impl Unit {
     }
 }
 
-/// Where a match and its groups begin and end.
+/// The start and end of a match and its groups.
 #[derive(Clone, Debug, Default)]
 pub(super) struct MatchRange {
     pub(super) whole: Range<usize>,
@@ -159,7 +159,7 @@ impl Reader {
         Ok(())
     }
 
-    /// What stands behind a backslash.
+    /// Parses the character after a backslash.
     fn escape(&mut self, text: &mut &[u8]) -> Result<(), &'static str> {
         match next(text) {
             None | Some(b'\n') => return Err("illegal or missing delimiter"),
@@ -197,7 +197,7 @@ impl Reader {
     }
 }
 
-/// What stands between brackets. A backslash is itself there; so is a `]` that comes first.
+/// Parses a bracket expression. A backslash is literal there; so is a `]` that comes first.
 fn class(text: &mut &[u8]) -> Result<Box<[bool; 256]>, &'static str> {
     const OPEN: &str = "[ ] imbalance";
     let mut class = Box::new([false; 256]);
@@ -261,13 +261,13 @@ fn count(text: &mut &[u8]) -> Result<usize, &'static str> {
 /// A search for one match.
 struct Search<'a> {
     text: &'a [u8],
-    /// Where it began, if that is behind another match.
+    /// Its start, if that is after another match.
     barrier: Option<usize>,
     found: MatchRange,
 }
 
 impl Search<'_> {
-    /// Where the match ends that begins here, if there is one.
+    /// Returns the end of the match that begins here, if there is one.
     fn advance(&mut self, mut at: usize, nodes: &[Node]) -> Result<Option<usize>, Exhausted> {
         effort::spend(nodes.len() * 2 + 4)?;
         for (index, node) in nodes.iter().enumerate() {
@@ -295,7 +295,7 @@ impl Search<'_> {
         Ok(Some(at))
     }
 
-    /// Where the text of a group ends, if it stands here again.
+    /// Returns the end of a group's text, if it occurs here again.
     fn same(&self, at: usize, group: usize) -> Option<usize> {
         let wanted = self.text.get(self.found.groups[group].clone())?;
         self.text[at..].starts_with(wanted).then_some(at + wanted.len())

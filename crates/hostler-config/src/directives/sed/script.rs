@@ -93,7 +93,7 @@ pub(super) enum Piece {
     Group(usize),
 }
 
-/// Which matches are replaced.
+/// The matches to replace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Which {
     First,
@@ -102,7 +102,7 @@ pub(super) enum Which {
     Only(usize),
 }
 
-/// What is printed after a replacement. Quirk(apache): only in scripts with `#n`.
+/// The output after a replacement. Quirk(apache): only in scripts with `#n`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Print {
     No,
@@ -344,7 +344,7 @@ impl Script {
         Ok(())
     }
 
-    /// Where a jump leads that comes next.
+    /// Parses the target of a jump.
     ///
     /// Quirk(apache): one without a label leads to the next one without a label, only the last of them to the end.
     fn target(&mut self, rest: &mut &[u8], line: &[u8]) -> Result<Option<usize>, Wrong> {

@@ -5,7 +5,7 @@ use hostler_expr::{Answer, Captures, EvalError, Host, Place, Question, Regex, Re
 use std::borrow::Cow;
 use std::sync::Arc;
 
-/// What rules read and write.
+/// The values that rules read and write.
 pub trait Request {
     /// One of the six attributes.
     fn attribute(&self, attribute: Attribute) -> Answer<Option<Cow<'_, [u8]>>>;
@@ -27,20 +27,20 @@ pub trait Request {
     /// A rule that could not be tested, for the error log. What it would have set may be what access depends on, so
     /// the request must not go on.
     fn failed(&self, reason: &str);
-    /// Whether to pause before the next rule.
+    /// Returns whether to pause before the next rule.
     fn is_overdue(&self) -> bool {
         false
     }
 }
 
-/// What must be fetched before the rules can go on.
+/// A value that must be fetched before the rules can continue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Need {
     /// Nothing: the time slice is over, or a match is postponed.
     Turn,
     /// The client's name.
     RemoteHost,
-    /// What an expression asks.
+    /// The question of an expression.
     Expression(Box<Question>),
 }
 
@@ -49,7 +49,7 @@ pub enum Need {
 pub struct Pause {
     /// Index of the rule.
     pub at: usize,
-    /// What to fetch.
+    /// The value to fetch.
     pub need: Need,
 }
 
@@ -85,7 +85,7 @@ fn assign(rule: &Rule, captures: &Captures, request: &mut dyn Request) {
 }
 
 impl Rule {
-    /// Where it stands.
+    /// Its place.
     #[must_use]
     pub fn place(&self) -> Option<&Place> {
         match &self.test {
@@ -94,7 +94,8 @@ impl Rule {
         }
     }
 
-    /// Whether it looks at nothing but the client's User-Agent, and sets what does not depend on how that matches.
+    /// Returns whether it looks at nothing but the client's User-Agent, and sets what does not depend on how that
+    /// matches.
     #[must_use]
     pub fn is_about_agent(&self) -> bool {
         let Test::Match(Subject::Header(name), _) = &self.test else { return false };
@@ -106,7 +107,7 @@ impl Rule {
         name.eq_ignore_ascii_case(AGENT) && self.assignments.iter().all(constant)
     }
 
-    /// Whether a rule about the User-Agent applies; `None`: the pattern can't be carried out on it.
+    /// Returns whether a rule about the User-Agent applies; `None`: the pattern can't be carried out on it.
     #[must_use]
     pub fn matches_agent(&self, agent: &[u8]) -> Option<bool> {
         let Test::Match(_, regex) = &self.test else { return None };

@@ -54,7 +54,7 @@ impl Merge for Backends {
     crate::unset_part!(Backends);
 }
 
-/// How a server's name is compared with its certificate.
+/// The check of a server's name against its certificate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NameCheck {
     /// Not at all.
@@ -73,7 +73,7 @@ impl Backends {
         servers.chain(machine.into_iter().filter_map(|path| path.as_deref()))
     }
 
-    /// How names are compared.
+    /// Returns the check of names.
     #[must_use]
     pub fn name_check(&self) -> NameCheck {
         match (self.check_name, self.check_cn) {
@@ -264,8 +264,8 @@ pub(super) static DIRECTIVES: &[Directive] = &[
     ),
 ];
 
-/// What a virtual host's requests may come to say of other servers: its own settings, each of its `<Proxy>` sections over
-/// them, and all of those together; only what speaks TLS.
+/// Returns all settings for other servers that a virtual host's requests may end up with: its own, each of its
+/// `<Proxy>` sections over them, and all of those together; only where TLS is used.
 #[must_use]
 pub fn possible(server: &crate::Server) -> Vec<Arc<Backends>> {
     let own = server.defaults.ssl.backends.as_ref();
@@ -277,8 +277,8 @@ pub fn possible(server: &crate::Server) -> Vec<Arc<Backends>> {
     all.filter(|settings| settings.engine == Some(true)).collect()
 }
 
-/// What a virtual host says of a server outside of requests: its own settings, and those of `<Proxy>` sections that name the
-/// server, or what its URL begins with.
+/// Returns a virtual host's settings for a server outside requests: its own, and those of `<Proxy>` sections that name
+/// the server, or a prefix of its URL.
 #[must_use]
 pub fn of_url(server: &crate::Server, url: &str) -> Option<Arc<Backends>> {
     let names = |pattern: &crate::Pattern| match pattern {

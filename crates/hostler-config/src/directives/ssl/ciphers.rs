@@ -21,7 +21,7 @@ const fn suite(names: [&'static str; 2], words: &'static [&'static str]) -> Suit
     Suite { names, words }
 }
 
-/// Those of TLS 1.2.
+/// The suites of TLS 1.2.
 const TLS12: &[Suite] = &[
     suite(
         ["ECDHE-ECDSA-AES256-GCM-SHA384", "TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384"],
@@ -49,7 +49,7 @@ const TLS12: &[Suite] = &[
     ),
 ];
 
-/// Those of TLS 1.3.
+/// The suites of TLS 1.3.
 const TLS13: &[&str] = &["TLS_AES_256_GCM_SHA384", "TLS_AES_128_GCM_SHA256", "TLS_CHACHA20_POLY1305_SHA256"];
 
 /// Cipher suites that are allowed, by OpenSSL's names, in order; unset means all.
@@ -101,7 +101,7 @@ fn tls12(list: &str) -> Result<Vec<&'static str>, String> {
     Ok(chosen)
 }
 
-/// Those of TLS 1.2 that a list means, which may be none.
+/// Returns the suites of TLS 1.2 that a list selects, possibly none.
 pub(super) fn tls12_meant(list: &str) -> Vec<&'static str> {
     let (mut chosen, mut banned): (Vec<usize>, Vec<usize>) = (Vec::new(), Vec::new());
     for word in words(list).filter(|word| !word.starts_with('@')) {
@@ -130,7 +130,7 @@ pub(super) fn tls12_meant(list: &str) -> Vec<&'static str> {
     chosen.into_iter().map(|at| TLS12[at].names[0]).collect()
 }
 
-/// Whether a word, or several with `+` between them, means a suite.
+/// Returns whether a word, or several with `+` between them, means a suite.
 fn is_meant(suite: &Suite, name: &str) -> bool {
     name.split('+').all(|word| {
         let upper = word.to_ascii_uppercase();

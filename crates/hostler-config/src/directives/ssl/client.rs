@@ -12,7 +12,7 @@ pub enum Verify {
     /// Not asked for.
     #[default]
     None,
-    /// What is shown must be valid.
+    /// A certificate is optional; a shown one must be valid.
     Optional,
     /// The same, but for who has signed it.
     OptionalNoCa,
@@ -23,13 +23,13 @@ pub enum Verify {
 /// `SSLCARevocationCheck`
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct RevocationCheck {
-    /// Which certificates are looked up.
+    /// The certificates that are looked up.
     pub which: Revocable,
     /// `no_crl_for_cert_ok`: what no list speaks for is not revoked.
     pub unknown_ok: bool,
 }
 
-/// Which certificates of a chain are looked up in lists of revoked ones.
+/// The certificates of a chain that are looked up in revocation lists.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Revocable {
     /// None.
@@ -41,7 +41,7 @@ pub enum Revocable {
     Chain,
 }
 
-/// What a virtual host knows of clients' certificates. Paths are absolute; those of folders end in `/`.
+/// A virtual host's settings of clients' certificates. Paths are absolute; those of folders end in `/`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Clients {
     /// SSLVerifyClient outside of sections.
@@ -68,7 +68,7 @@ pub struct Clients {
     pub revoked_path: Option<Box<str>>,
     /// SSLCARevocationCheck
     pub revocation: Option<RevocationCheck>,
-    /// What concerns looking them up.
+    /// The settings of looking them up.
     pub ocsp: Ocsp,
 }
 
@@ -76,7 +76,7 @@ pub struct Clients {
 pub const DEPTH: u8 = 1;
 
 impl Clients {
-    /// Whether the handshake asks for a certificate.
+    /// Returns whether the handshake asks for a certificate.
     #[must_use]
     pub fn are_asked(&self) -> bool {
         self.in_sections || self.verify.unwrap_or_default() != Verify::None

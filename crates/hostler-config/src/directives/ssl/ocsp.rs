@@ -5,7 +5,7 @@ use super::client::Revocable;
 use crate::{Args, Arity, Command, Directive, Merge, over};
 use std::time::Duration;
 
-/// What a virtual host says of it.
+/// A virtual host's settings of OCSP.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Ocsp {
     /// SSLOCSPEnable: which certificates are looked up.
@@ -33,19 +33,19 @@ pub struct Ocsp {
 }
 
 impl Ocsp {
-    /// Which certificates are looked up.
+    /// The certificates that are looked up.
     #[must_use]
     pub fn which(&self) -> Revocable {
         self.which.unwrap_or_default()
     }
 
-    /// How long a responder may take.
+    /// Returns the time limit of a responder.
     #[must_use]
     pub fn patience(&self) -> Duration {
         self.patience.unwrap_or(Duration::from_secs(10))
     }
 
-    /// How much its clock may differ.
+    /// Returns the allowed difference of its clock.
     #[must_use]
     pub fn skew(&self) -> Duration {
         self.skew.unwrap_or(Duration::from_secs(300))

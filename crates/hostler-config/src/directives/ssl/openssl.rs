@@ -44,7 +44,7 @@ fn unknown(version: &str) -> String {
     format!("there is no protocol \"{version}\"")
 }
 
-/// Which of ours are not below a version.
+/// Returns the supported versions that are not below a version.
 fn from(version: &str) -> Result<Protocols, String> {
     match version {
         "None" | "SSLv3" | "TLSv1" | "TLSv1.1" | "TLSv1.2" => Ok(Protocols { tls12: true, tls13: true }),
@@ -53,7 +53,7 @@ fn from(version: &str) -> Result<Protocols, String> {
     }
 }
 
-/// Which of ours are not above a version.
+/// Returns the supported versions that are not above a version.
 fn up_to(version: &str) -> Result<Protocols, String> {
     match version {
         "None" | "TLSv1.3" => Ok(Protocols { tls12: true, tls13: true }),
@@ -63,7 +63,7 @@ fn up_to(version: &str) -> Result<Protocols, String> {
     }
 }
 
-/// What a list with `-` leaves of ours.
+/// Returns the supported versions that a list with `-` leaves.
 fn listed(list: &str) -> Result<Protocols, String> {
     let mut left = Protocols::default();
     for word in list.split(',').map(str::trim) {
@@ -84,7 +84,7 @@ fn listed(list: &str) -> Result<Protocols, String> {
     Ok(left)
 }
 
-/// Those of a list that we have, in its order.
+/// Returns the supported groups of a list, in its order.
 fn groups(list: &str) -> Result<Vec<&'static str>, String> {
     let mut chosen = Vec::new();
     for word in list.split(':').map(|word| word.trim_start_matches(['?', '*'])) {

@@ -16,7 +16,7 @@ impl Default for Protocols {
 }
 
 impl Protocols {
-    /// What both have.
+    /// Returns the options set in both.
     pub(super) fn both(self, other: Self) -> Self {
         Self { tls12: self.tls12 & other.tls12, tls13: self.tls13 & other.tls13 }
     }
@@ -103,7 +103,7 @@ impl Options {
         self.added & bit(word) != 0
     }
 
-    /// What applies when `over` is more specific.
+    /// Returns the merged settings when `over` is more specific.
     #[must_use]
     pub(super) fn merge(&self, over: &Self) -> Self {
         if over.replaces {

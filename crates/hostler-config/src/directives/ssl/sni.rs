@@ -11,7 +11,7 @@ pub enum SniPolicy {
     /// All settings of TLS.
     #[default]
     Secure,
-    /// What it asks clients' certificates for.
+    /// The virtual host's request for clients' certificates.
     AuthOnly,
     /// Nothing.
     Insecure,

@@ -4,7 +4,7 @@
 use crate::{Action, Args, Arity, Command, Directive, Merge, over};
 use std::time::Duration;
 
-/// What a virtual host says of stapling.
+/// A virtual host's settings of stapling.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Stapling {
     /// SSLUseStapling; unset means off.
@@ -28,13 +28,13 @@ pub struct Stapling {
 }
 
 impl Stapling {
-    /// How long a responder may take.
+    /// Returns the time limit of a responder.
     #[must_use]
     pub fn patience(&self) -> Duration {
         self.patience.unwrap_or(Duration::from_secs(10))
     }
 
-    /// How long an answer is kept.
+    /// Returns the time that a response is kept.
     #[must_use]
     pub fn kept(&self, is_good: bool) -> Duration {
         if is_good {
@@ -44,7 +44,7 @@ impl Stapling {
         }
     }
 
-    /// How much clocks may differ.
+    /// Returns the allowed difference of clocks.
     #[must_use]
     pub fn skew(&self) -> Duration {
         self.skew.unwrap_or(Duration::from_secs(300))

@@ -1,5 +1,5 @@
-//! Who goes on next among a thread's requests that work long: one at a time, the sites in turn, and between two of
-//! them everybody else. So a site with a thousand such requests takes from others what it takes with one.
+//! The turns of a thread's long-running requests: one at a time, with sites taking turns, and all other work between
+//! two of them. A site with a thousand such requests takes no more from others than with one.
 
 use hashbrown::HashMap;
 use hostler_wire::plan::SiteId;
@@ -27,7 +27,7 @@ pub(crate) struct Turns {
     lined_up: Notify,
 }
 
-/// What a site has used since then.
+/// A site's use since then.
 struct Usage {
     since: Instant,
     time: Duration,
@@ -72,7 +72,7 @@ impl Turns {
         }
     }
 
-    /// Whether all that a site does waits for its turn.
+    /// Returns whether all that a site does waits for its turn.
     pub(super) fn is_hot(&self, site: SiteId) -> bool {
         let Some(until) = self.hot_until.get() else { return false };
         let now = Instant::now();

@@ -12,7 +12,7 @@ use tokio::sync::Notify;
 /// Bytes that are written at once, whatever the turn. (`BufferedLogs` of Apache holds 4 KB.)
 const FULL: usize = 48 << 10;
 const FULL_BUFFERED: usize = 4000;
-/// How long `BufferedLogs` may hold a line.
+/// The longest time `BufferedLogs` may hold a line.
 const HOLD: Duration = Duration::from_secs(1);
 /// Empty buffers kept for further use: as many logs as a turn usually writes to.
 const SPARE: usize = 16;

@@ -20,7 +20,7 @@ use std::borrow::Cow;
 use std::net::IpAddr;
 use std::time::{Duration, SystemTime};
 
-/// What the first request for a URL found out and every later one would find out again.
+/// Facts that the first request for a URL found out, and that later ones would find out again.
 #[derive(Debug, Default)]
 pub(crate) struct Facts {
     path: Vec<u8>,
@@ -33,7 +33,7 @@ pub(crate) struct Facts {
     notes: Table,
     headers_out: Table,
     ssl: Options,
-    /// Those of the request that the client sent, where rules have led it to another one.
+    /// The facts of the client's original request, where rules have redirected it internally.
     first: Option<Box<Facts>>,
 }
 

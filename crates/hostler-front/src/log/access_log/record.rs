@@ -34,7 +34,7 @@ pub(super) struct Record<'a> {
     facts: LineValues,
 }
 
-/// What is made at most once for a line, and only if it asks.
+/// Values that are computed at most once for a line, on demand.
 #[derive(Default)]
 pub(super) struct LineValues {
     remote: OnceCell<(usize, [u8; LONGEST_ADDRESS])>,

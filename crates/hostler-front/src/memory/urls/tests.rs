@@ -190,7 +190,7 @@ async fn what_was_looked_at_tells_requests_of_a_path_apart() {
     assert!(!knows("/l", one));
 }
 
-/// What a request went on for counts as what it looked at itself.
+/// A request counts as having looked at what the requests it continues have looked at.
 #[tokio::test]
 async fn a_request_is_alike_only_if_all_are_that_it_goes_on_for() {
     let thread = thread(ONE);

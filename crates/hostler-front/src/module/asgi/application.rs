@@ -1,5 +1,5 @@
-//! Which program serves a request's application, and how its pool of connections behaves. Known once for each configuration
-//! that leads to it.
+//! The program that serves a request's application, and the settings of its pool of connections. Determined once for
+//! each configuration that leads to it.
 //!
 //! Virtual hosts of a site that have one name (of HTTP and HTTPS, say) share the programs of applications that are the same.
 
@@ -22,11 +22,11 @@ use std::time::Duration;
 const BACKLOG: u32 = 1024;
 /// Connections that are kept while nobody uses them.
 const SPARE: u32 = 32;
-/// How long a request waits for a connection that is busy before a further one is made.
+/// The time a request waits for a busy connection before another one is made.
 const PATIENCE: Duration = Duration::from_millis(1);
-/// How long a connection may take: the socket is there from the start.
+/// The time limit for connecting: the socket exists from the start.
 const CONNECT: Duration = Duration::from_secs(5);
-/// How long nothing is started after a start that has failed, first and at most.
+/// The pauses after a failed start, first and at most.
 const PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(30));
 
 /// Configurations remembered per thread; beyond this all are forgotten (hostile .htaccess files could fill it).
@@ -38,10 +38,10 @@ pub(super) struct Application {
     /// The virtual host whose log its program writes to.
     pub(super) server: Arc<Server>,
     pub(super) target: Arc<Target>,
-    /// What counts its WebSockets.
+    /// The counter of its WebSockets.
     pub(super) websockets: Arc<Upstream>,
     pub(super) root_path: Box<str>,
-    /// How long it may be silent before it begins to answer.
+    /// The longest silence before a response.
     pub(super) timeout: Duration,
     /// Keeps the address in the key taken.
     _dir: Arc<DirConfig>,
@@ -132,7 +132,7 @@ fn first(request: &Request) -> Arc<Server> {
     shared.config.servers.iter().find(is_same).unwrap_or(own).clone()
 }
 
-/// What the site's process starts.
+/// Returns the program that the site's process starts.
 fn listening(server: &Server, program: Program, timeout: Duration) -> Listening {
     let mut args = program.args;
     args.push(format!("timeout={}", timeout.as_secs().max(1)));

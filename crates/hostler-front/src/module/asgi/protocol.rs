@@ -12,7 +12,7 @@ pub(super) type Exchange = stream::Exchange<Asgi>;
 /// A pool of connections to an application's workers.
 pub(super) type Pool = stream::Pool<Asgi>;
 
-/// What is said beside an answer's body.
+/// The messages besides a response's body.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum WorkerMessage {
     Answer(Head),
@@ -58,7 +58,7 @@ impl Hearing {
     }
 }
 
-/// What a worker says next (a line for the log may be empty), of which it takes what it has used up.
+/// Decodes a worker's next message (a log line may be empty) and consumes its bytes.
 pub(super) fn next(hearing: &mut Hearing, bytes: &mut Bytes) -> Result<Option<Event<WorkerMessage>>, String> {
     if let Some(line) = hearing.line() {
         return Ok(Some(Event::Log(line)));

@@ -1,5 +1,5 @@
-//! What an application is told of a request: ASGI's connection scope, as far as the front knows it. The worker adds what is
-//! its own (state, extensions that it has).
+//! The scope of a request: ASGI's connection scope, as far as the front knows it. The worker adds its own part (state,
+//! its extensions).
 
 use crate::hook;
 use crate::request::Request;
@@ -13,7 +13,7 @@ use hostler_http1::uri;
 use hostler_python_frames::asgi::Scope;
 use std::borrow::Cow;
 
-/// What is asked of the application.
+/// The kind of scope.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Http,
@@ -83,7 +83,8 @@ fn raw_path(request: &Request) -> Cow<'_, [u8]> {
     encoded(&request.target.uri, keeps_slashes).into()
 }
 
-/// Whether the request's path is the sent one without what every path is freed of: repeated slashes and dot segments.
+/// Returns whether the request's path is the sent one without what every path is freed of: repeated slashes and dot
+/// segments.
 fn is_normalised(request: &Request, sent: &[u8]) -> bool {
     hook::walk::normalised(&request.server, sent).is_ok_and(|path| path == request.target.uri)
 }
@@ -164,7 +165,7 @@ fn as_sent<'a>(
     several.chain((!is_as_sent).then_some(value)).map(move |value| (name, value))
 }
 
-/// What ASGI has no place for.
+/// Adds the facts that ASGI has no field for.
 fn extensions(scope: &mut Scope, request: &Request) {
     if let Some(tls) = &request.client.peer.tls {
         of_tls(scope, tls);

@@ -25,9 +25,9 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-/// How much of an answer is gathered so that its length is known before it is sent, in bytes.
+/// The most bytes of a response that are gathered so that its length is known before it is sent.
 const WHOLE: usize = 64 << 10;
-/// How long that may delay an answer that comes slowly.
+/// The longest delay that this causes for a response that arrives slowly.
 pub(super) const PATIENCE: Duration = Duration::from_millis(2);
 /// Words with which a worker says that there is none.
 const NOT_STARTED: &str = "the application can't be started: ";
@@ -61,7 +61,7 @@ pub(super) async fn ask(
     }
 }
 
-/// What a worker says instead of an answer.
+/// Returns the error that a worker reported instead of a response.
 pub(super) fn failure(why: &str) -> Error {
     match why.strip_prefix(NOT_STARTED) {
         Some(why) => Error::because(Kind::EngineNotLoaded, why),
@@ -161,7 +161,7 @@ fn apply(request: &mut Request, head: Head) {
     request.reply.marks.set(Marks::UNRANGED);
 }
 
-/// Whether a field is the front's own.
+/// Returns whether a field is the front's own.
 pub(super) fn is_front_s(name: &[u8]) -> bool {
     name.eq_ignore_ascii_case(b"Date") || name.eq_ignore_ascii_case(b"Server")
 }
@@ -195,7 +195,7 @@ struct Conversation {
     has_head: bool,
     /// Fields that come behind the answer's body.
     trailers: Option<Table>,
-    /// What the fast path has been told, and nobody has looked at yet.
+    /// Messages that the fast path has received and not yet looked at.
     said: VecDeque<Result<EventOf<Asgi>, Error>>,
 }
 
@@ -264,7 +264,7 @@ fn trailers(head: &Head) -> Table {
 struct Output {
     /// `None`: the answer is complete, or has broken off.
     conversation: Option<Conversation>,
-    /// What came before anybody took it.
+    /// Output that arrived before anything took it.
     gathered: AnswerPieces,
     trailers: Option<Table>,
     /// The request, for the log.

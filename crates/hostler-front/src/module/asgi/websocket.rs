@@ -33,14 +33,14 @@ use tokio::task::consume_budget;
 
 /// The field of a worker's answer that names its socket.
 const SOCKET: &[u8] = b"hostler-socket";
-/// How long connecting may take: the socket is there.
+/// The time limit for connecting: the socket exists.
 const CONNECT: Duration = Duration::from_secs(5);
 /// Why there is no further one.
 const TOO_MANY: &str = "the site has as many connections to its programs as it may";
-/// How often a program that has only WebSockets is told to be in use.
+/// The interval at which a program with only WebSockets is marked as used.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// Whether the client wants one.
+/// Returns whether the client wants one.
 ///
 /// # Errors
 /// It does not ask as it should (RFC 6455 §4.2.1).
@@ -156,7 +156,7 @@ fn accept(request: &mut Request, head: Head, conversation: Conversation) -> Body
     Body::Tunnel(Box::new(tunnel))
 }
 
-/// What is said before the WebSocket is there.
+/// The exchange before the WebSocket exists.
 struct Conversation {
     connection: Connection,
     hearing: Hearing,

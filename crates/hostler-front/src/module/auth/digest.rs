@@ -147,7 +147,7 @@ async fn refuse(request: &mut Request, why: String) -> Outcome {
     Err(challenge(request, false).await)
 }
 
-/// What of it can't be right, whoever has signed it.
+/// Returns a fault of the digest that no password could repair.
 fn wrong(digest: &Digest, realm: &[u8]) -> Option<String> {
     if digest.realm.as_bytes() != realm {
         let expected = String::from_utf8_lossy(realm);
@@ -161,7 +161,7 @@ fn wrong(digest: &Digest, realm: &[u8]) -> Option<String> {
     (!counted).then(|| format!("AH01773: invalid nc {} received - not a number", digest.count))
 }
 
-/// Whether the nonce is ours, not too old, and not used more often than it may be.
+/// Returns whether the nonce is ours, not too old, and not used more often than it may be.
 async fn used(request: &mut Request, digest: &Digest, realm: &[u8]) -> Result<(), Halt> {
     let (user, nonce, lifetime) = (&digest.user, &digest.nonce, lifetime(request));
     let counts = request.resource.dir.auth.digest.as_ref().is_some_and(|digest| digest.count);
@@ -203,7 +203,7 @@ async fn used(request: &mut Request, digest: &Digest, realm: &[u8]) -> Result<()
     }
 }
 
-/// Whether what was signed is about this request.
+/// Returns whether what was signed is about this request.
 fn is_about(request: &Request, digest: &Digest) -> bool {
     let signed = digest.uri.as_bytes();
     let target = &request.original().client.target;

@@ -73,7 +73,7 @@ pub(crate) static MODULE: Module = Module {
     ..Module::new("auth_form", |request| request.user.is_some())
 };
 
-/// What a form has said; kept for requests that go on in this one's place.
+/// A form's fields; kept for requests that continue in this one's place.
 #[derive(Clone, Default)]
 struct FormFields {
     realm: Vec<u8>,
@@ -95,7 +95,7 @@ impl State for FormFields {
     }
 }
 
-/// What the directory says of forms.
+/// Returns the directory's settings of forms.
 fn settings(request: &Request) -> Form {
     request.resource.dir.auth.form.as_deref().cloned().unwrap_or_default()
 }
@@ -118,7 +118,7 @@ async fn login(request: &mut Request) -> Outcome {
     Err(turned_away(request, &form, wanted).await)
 }
 
-/// What whoever has to log in is told; `wanted`: where the form wanted to go on.
+/// Answers a visitor who has to log in; `wanted`: the target in the form.
 async fn turned_away(request: &mut Request, form: &Form, wanted: Option<Vec<u8>>) -> Halt {
     if let Some(required) = &form.required {
         return match text(request, required).await {
@@ -271,7 +271,7 @@ fn replace_body(request: &mut Request, said: &FormFields) {
     request.target.body = RequestBody::kept(body);
 }
 
-/// Whether a provider knows the user with this password.
+/// Returns whether a provider knows the user with this password.
 async fn is_right(request: &mut Request, form: &Form, credentials: &Credentials) -> Result<bool, Halt> {
     let uri = String::from_utf8_lossy(&request.target.uri).into_owned();
     let user = String::from_utf8_lossy(&credentials.user).into_owned();
@@ -404,7 +404,7 @@ fn page(request: &mut Request, text: &'static str) -> Body {
     Body::Bytes(Bytes::from_static(text.as_bytes()))
 }
 
-/// Whether the form that has logged in names another method than its own.
+/// Returns whether the form that has logged in names another method than its own.
 fn wants_other_method(request: &Request) -> bool {
     let said = request.slots.find::<FormFields>().filter(|_| request.origin == Origin::Client);
     said.is_some_and(|said| {

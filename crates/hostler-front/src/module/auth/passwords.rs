@@ -5,7 +5,7 @@ use sha1::{Digest, Sha1};
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-/// How long a password need not be checked again.
+/// The time in which a password need not be checked again.
 const KEEP: Duration = Duration::from_secs(60);
 /// Beyond so many all are forgotten.
 const MAX: usize = 1024;
@@ -26,7 +26,7 @@ fn digest(password: &[u8], hash: &str) -> [u8; 20] {
 }
 
 impl Passwords {
-    /// Whether the password was right for this hash a moment ago.
+    /// Returns whether the password was right for this hash a moment ago.
     pub(crate) fn was_right(&self, password: &[u8], hash: &str) -> bool {
         self.right.get(&digest(password, hash)).is_some_and(|when| when.elapsed() < KEEP)
     }

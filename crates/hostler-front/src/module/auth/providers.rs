@@ -1,4 +1,4 @@
-//! Who knows users (AuthBasicProvider, AuthDigestProvider): each is asked for a password, or for a digest of it.
+//! The sources of users (AuthBasicProvider, AuthDigestProvider): each is asked for a password, or for a digest of it.
 
 use super::passwords::Passwords;
 use super::{files, incomplete};
@@ -13,7 +13,7 @@ use hostler_config::directives::auth::{self, Provider, anon::Anon, dbm, digest};
 use std::borrow::Cow;
 use std::cell::RefCell;
 
-/// What providers have said of a name and a password.
+/// The providers' verdict on a name and a password.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
     Right,
@@ -36,13 +36,13 @@ fn or_file(named: &[Provider]) -> &[Provider] {
     if named.is_empty() { &[Provider::File] } else { named }
 }
 
-/// What AuthBasicProvider's say, the first that knows the user.
+/// Asks AuthBasicProvider's providers; the first that knows the user decides.
 pub(super) async fn check(request: &mut Request, credentials: &auth::Credentials) -> Result<Verdict, Halt> {
     let dir = request.resource.dir.clone();
     check_with(request, &dir.auth.providers, credentials).await
 }
 
-/// What these providers say, the first that knows the user.
+/// Asks these providers; the first that knows the user decides.
 pub(super) async fn check_with(
     request: &mut Request,
     named: &[Provider],

@@ -1,5 +1,5 @@
-//! What the rules of a request (Order, Allow, Deny, Require) come to, with the names, addresses, groups and programs that
-//! they ask about.
+//! Evaluation of a request's access rules (Order, Allow, Deny, Require), with the names, addresses, groups and programs
+//! that they refer to.
 
 use super::files;
 use crate::hook::plan::plan;
@@ -18,7 +18,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::net::IpAddr;
 
-/// What had to be fetched for the rules.
+/// Values fetched for the rules.
 #[derive(Default)]
 pub(super) struct RuleFacts {
     client_name: Option<Option<String>>,
@@ -28,7 +28,7 @@ pub(super) struct RuleFacts {
     groups: Option<Vec<Bytes>>,
     /// The names of the file's owner and group.
     owners: Option<Owners<'static>>,
-    /// What functions have said about words of Require; they may say something else of a user.
+    /// Functions' answers about arguments of Require; they may differ for a user.
     programs: HashMap<(String, String), u16>,
 }
 
@@ -78,7 +78,7 @@ impl RuleFacts {
     }
 }
 
-/// Whether the user is in a group, by a file of groups.
+/// Returns whether the user is in a group, by a file of groups.
 async fn is_member(request: &Request, group: &str, groups: &Groups) -> Result<bool, Halt> {
     let dir = &request.resource.dir.auth;
     let Some(user) = request.user.clone() else { return Ok(false) };

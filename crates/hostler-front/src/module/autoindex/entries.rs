@@ -9,7 +9,7 @@ use crate::request::flow::Halt;
 use hostler_config::directives::autoindex::{Entry, View};
 use hostler_wire::site::{self, FileKind};
 
-/// What the directory has.
+/// Lists the directory's entries.
 pub(super) async fn list(request: &Request) -> Result<Vec<site::Entry>, Halt> {
     let directory = without_slash(&request.resource.filename);
     let listed = request.thread.site(&request.server).list(directory, b"").await;
@@ -54,7 +54,7 @@ impl Row {
     }
 }
 
-/// Those of the directory's entries that are shown.
+/// Returns the directory's entries that are shown.
 pub(super) async fn shown(
     request: &Request,
     view: &View,

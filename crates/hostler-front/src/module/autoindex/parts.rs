@@ -17,7 +17,7 @@ use hostler_config::directives::autoindex::Part;
 /// Longest part, in bytes.
 const LONGEST: usize = 16 << 20;
 
-/// What is shown.
+/// The shown content.
 pub(super) enum Content {
     None,
     Html(Bytes),

@@ -1,4 +1,4 @@
-//! What an HTML file calls itself (ScanHTMLTitles).
+//! The title of an HTML file (ScanHTMLTitles).
 
 use crate::request::Request;
 use crate::site::files::AccessFiles;
@@ -13,7 +13,7 @@ pub(super) async fn of_file(request: &Request, path: &[u8]) -> Option<Vec<u8>> {
     of_text(&facts.file.as_ref()?.read(0, FAR).ok()?)
 }
 
-/// What stands between `<title>` and the next tag, in one line.
+/// Returns the text between `<title>` and the next tag, in one line.
 fn of_text(html: &[u8]) -> Option<Vec<u8>> {
     const TAG: &[u8] = b"<title>";
     let start = TAG.len() + html.windows(TAG.len()).position(|part| part.eq_ignore_ascii_case(TAG))?;

@@ -1,4 +1,4 @@
-//! What a program, or an SSI page, is told of a request (RFC 3875 §4.1 and Apache's own variables).
+//! The environment of a program, or an SSI page (RFC 3875 §4.1 and Apache's own variables).
 
 use crate::hook::walk;
 use crate::module::alias;
@@ -80,7 +80,7 @@ pub(crate) fn told(request: &Request, translated: Option<&[u8]>) -> Environment 
     environment
 }
 
-/// What a client sent under one name is one field by now.
+/// Iterates over the fields; those that a client sent under one name are one field by now.
 ///
 /// Quirk(apache): where `RequestHeader add` has added to it, programs see only what it added.
 fn last_of_each(headers: &Table) -> impl Iterator<Item = (&[u8], &[u8])> {

@@ -8,9 +8,9 @@ use hostler_config::directives::filter::external::External;
 use hostler_gateway::{Error, Kind};
 use std::time::Duration;
 
-/// How much of what it makes is waited for, so that its length is known, in bytes.
+/// The most bytes of its output that are gathered so that its length is known.
 const WHOLE: usize = 64 << 10;
-/// How long that may delay what comes slowly.
+/// The longest delay that this causes for slow output.
 const PATIENCE: Duration = Duration::from_millis(300);
 
 /// An answer's body as the program leaves it.

@@ -8,7 +8,7 @@ use crate::request::{FileEntry, Request};
 use bytes::Bytes;
 use hostler_cgi::Environment;
 
-/// What `exec cgi` came to.
+/// The outcome of `exec cgi`.
 pub(crate) enum ExecOutcome {
     /// The program's output; the request is the sub-request, with its headers.
     Body(Box<Request>, Body),

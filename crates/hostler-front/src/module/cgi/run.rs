@@ -94,7 +94,7 @@ async fn start(
     Exchange::new(pipes, body, RunningProgram(running), ErrorLines::of(request), timeout)
 }
 
-/// How many programs of the site may run, and how its requests wait for their turn.
+/// Returns the limits of the site's running programs, and of its waiting requests.
 fn bounds(request: &Request) -> Bounds {
     let shared = &request.thread.shared;
     let most = programs_of_site(&shared.config, &request.server, shared.site_names.len());
@@ -118,7 +118,7 @@ fn limits(request: &Request) -> Limits {
     }
 }
 
-/// What the client sends.
+/// The client's body.
 pub(crate) struct ClientBody {
     body: RequestBody,
     /// Read before the program was started.
@@ -146,7 +146,7 @@ impl ClientBody {
         self.body.behind(&Vec::from(self.ahead))
     }
 
-    /// Whether all of it has been read.
+    /// Returns whether all of it has been read.
     pub(crate) fn has_ended(&self) -> bool {
         self.ends
     }
@@ -166,7 +166,7 @@ impl ClientBody {
         Ok(())
     }
 
-    /// What has been read ahead.
+    /// Iterates over the bytes read ahead.
     pub(crate) fn ahead(&self) -> impl Iterator<Item = &Bytes> {
         self.ahead.iter()
     }
@@ -217,7 +217,7 @@ impl Process for RunningProgram {
 
 /// Writes a program's error lines to the ErrorLog, also after its request has gone on to be answered.
 pub(super) struct ErrorLines {
-    /// What the log's lines need of the request, and nothing else of it.
+    /// The facts of the request that log lines need.
     request: Request,
 }
 

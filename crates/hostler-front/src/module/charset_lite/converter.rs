@@ -45,7 +45,7 @@ impl Converter {
         Self { reader, writer, skips: false }
     }
 
-    /// What is no character is left out.
+    /// Skips input that is no character.
     pub(super) fn skipping(self) -> Self {
         Self { skips: true, ..self }
     }

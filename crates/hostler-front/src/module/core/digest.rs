@@ -24,7 +24,7 @@ pub(super) struct Digests {
     pub(super) md5: String,
 }
 
-/// What is known of a file's.
+/// The digests of a file.
 pub(super) type DigestCell = OnceCell<Digests>;
 
 /// Makes the digests that the request's configuration asks for.

@@ -12,7 +12,7 @@ use crate::site::files::Facts;
 use hostler_wire::site::{self, FileInfo, FileKind, Level};
 use std::rc::Rc;
 
-/// What leads to a directory leads to its files, too.
+/// Access to a directory's entries: a path that leads to the directory leads to its files, too.
 pub(crate) struct Entries<'a> {
     request: &'a Request,
     /// With a slash at its end.
@@ -74,7 +74,7 @@ impl<'a> Entries<'a> {
         Box::pin(hook::walk::prepare_entry(sub, self.request)).await
     }
 
-    /// What a walk to a file would have found.
+    /// Returns the facts that a walk to a file would find.
     fn walked(&self, info: FileInfo, link_owner: Option<u32>) -> Rc<Facts> {
         let mut walked = self.facts.walked.clone();
         walked.levels.push(Level { info, link_owner, htaccess: None, watch: None });

@@ -22,7 +22,7 @@ pub(crate) struct HtaccessCache {
     bytes: usize,
 }
 
-/// How many of them are kept, and about how many bytes they may take; beyond this all are forgotten.
+/// The most entries that are kept, and the bytes they may take; beyond this all are forgotten.
 const MOST_KEPT: usize = 1024;
 const MOST_BYTES: usize = 16 << 20;
 
@@ -51,13 +51,13 @@ struct Parsed {
     stands: FileTests,
 }
 
-/// What a file comes to; or what is wrong with it, which would take as long to find out again.
+/// The meaning of a file; or its fault, which would take as long to find again.
 type Meaning = Result<Arc<DirConfig>, Arc<str>>;
 
 /// The files that one asks for (`<IfFile>`), and whether they were there.
 type FileTests = Arc<BTreeMap<String, bool>>;
 
-/// What else than its text decides what a file comes to.
+/// The circumstances besides its text that determine a file's meaning.
 #[derive(PartialEq)]
 struct Context {
     host: Origin,
@@ -104,12 +104,12 @@ pub(super) struct Source<'a> {
     pub(super) file: &'a str,
     pub(super) directory: &'a str,
     pub(super) text: &'a [u8],
-    /// What it may contain.
+    /// The directives it may contain.
     pub(super) allow: Arc<Allow>,
 }
 
 impl Source<'_> {
-    /// What it says. A mistake in it is told, and a 500.
+    /// Parses it. An error in it is logged, and gives 500.
     pub(super) async fn parse(&self, request: &mut Request, server: &Server) -> Result<Arc<DirConfig>, Halt> {
         let made = Context { host: reader(request), allow: self.allow.clone() };
         if let Some(conf) = self.kept(request, server, &made).await {
@@ -171,7 +171,7 @@ impl Source<'_> {
         aside::run(request, permit, read).await
     }
 
-    /// What it came to when it was read before, if the files that it asks for are still there, or still not.
+    /// Returns the remembered meaning, if the files that it refers to still exist, or still do not.
     async fn kept(&self, request: &mut Request, server: &Server, made: &Context) -> Option<Meaning> {
         let site = request.thread.site(server);
         let found = site.made.of::<RefCell<HtaccessCache>>().borrow().find(self.file, self.text, made);
@@ -205,7 +205,7 @@ fn told(request: &Request, conf: Meaning) -> Result<Arc<DirConfig>, Halt> {
     })
 }
 
-/// Whether anything is there for the site's user.
+/// Returns whether anything is there for the site's user.
 async fn stands(request: &mut Request, path: &str) -> bool {
     let (stands, lasting) = expr_host::stands(request, path.as_bytes()).await;
     request.lasting &= lasting;

@@ -28,8 +28,8 @@ pub(crate) fn check(request: &Request, file: &OpenFile) -> Continue {
     Err(Halt::Status(403))
 }
 
-/// Whether it is a piece of the page that includes it, called `x.inc` as those are: short, and without a tag that would begin a
-/// program. Asked for by itself it is not sent either.
+/// Returns whether it is a piece of the page that includes it, called `x.inc` as those are: short, and without a tag
+/// that would begin a program. Asked for by itself it is not sent either.
 fn is_fragment(request: &Request, file: &OpenFile) -> bool {
     let begins_program = |rest: &[u8]| matches!(rest, [b'<', b'?' | b'%', ..]);
     let is_type = |kind: &[u8]| std::str::from_utf8(kind).is_ok_and(programs::is_type);
@@ -39,7 +39,7 @@ fn is_fragment(request: &Request, file: &OpenFile) -> bool {
         && file.content().is_some_and(|content| !content.windows(2).any(begins_program))
 }
 
-/// Whether the request's file is a program's source that was not meant to be shown.
+/// Returns whether the request's file is a program's source that was not meant to be shown.
 pub(crate) fn is_hidden(request: &Request) -> bool {
     if matches!(request.resource.handler.as_deref(), Some(b"default-handler" | b"server-parsed")) {
         return false;
@@ -56,13 +56,13 @@ pub(crate) fn is_hidden(request: &Request) -> bool {
     facts(request, b"").is_source
 }
 
-/// Whether the type was said by somebody else than the file's name: a section, or a program.
+/// Returns whether the type was said by somebody else than the file's name: a section, or a program.
 fn is_said(request: &Request, kind: &str) -> bool {
     matches!(request.resource.dir.core.force_type, Some(Setting::Word(_)))
         || facts(request, &request.resource.path_info).content_type.as_deref() != Some(kind)
 }
 
-/// What the file's name says, or the name and what follows it in the URL.
+/// Returns the facts from the file's name, or from the name and the rest of the URL.
 fn facts<'r>(request: &'r Request, path_info: &[u8]) -> mime::MimeFacts<'r> {
     mime::check(request.basename(), path_info, &request.resource.dir.mime, request.server.conf.mime.types())
 }

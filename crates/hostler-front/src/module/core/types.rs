@@ -1,4 +1,4 @@
-//! What a file is: media type, encoding, language, handler, filters, from its name and from sections.
+//! The type of a file: media type, encoding, language, handler, filters, from its name and from sections.
 
 use crate::request::{FileEntry, Request};
 use bytes::Bytes;
@@ -43,7 +43,7 @@ fn aliased(request: &mut Request) {
     }
 }
 
-/// What sections say, whatever the file is.
+/// Applies the sections' settings, whatever the file is.
 fn force(request: &mut Request) {
     let dir = request.resource.dir.clone();
     if let Some(forced) = dir.core.force_type.as_ref().and_then(|setting| word(request, setting)) {
@@ -54,7 +54,7 @@ fn force(request: &mut Request) {
     }
 }
 
-/// What [`check`] changes, to undo it for a request whose phases are gone through in another way.
+/// The changes of [`check`], to undo them for a request whose phases run in another way.
 pub(crate) struct SavedTypes {
     content_type: Option<Bytes>,
     content_encoding: Option<Bytes>,

@@ -46,7 +46,7 @@ pub(crate) async fn find_again(request: &mut Request) -> Continue {
     outcome
 }
 
-/// What stands at `path`, which has no slash at its end, and the `.htaccess` files on the way.
+/// Looks at `path`, which has no slash at its end, and at the `.htaccess` files on the way.
 pub(crate) async fn look(request: &mut Request, path: &[u8]) -> Result<Rc<Facts>, Halt> {
     let server = request.server.clone();
     let steps = budget::matched(request, || lookup::directory_walk(&server, path, b"")).await?;
@@ -113,7 +113,7 @@ fn access_file_names(server: &Server) -> Arc<[ByteBuf]> {
     }
 }
 
-/// Whether `.htaccess` files may contain anything at all (AllowOverride, AllowOverrideList).
+/// Returns whether `.htaccess` files may contain anything at all (AllowOverride, AllowOverrideList).
 fn permits(dir: &DirConfig) -> bool {
     allows(&dir.core.allow())
 }
@@ -137,7 +137,7 @@ struct Walk<'a> {
     asked: &'a [u8],
     facts: &'a Rc<Facts>,
     overs: Overs,
-    /// What `overs` say together of what the walk has to know on its way.
+    /// The combined settings of `overs` that the walk needs on its way.
     group: Option<Permissions>,
     /// Number and bytes of `.htaccess` files so far.
     read: (usize, usize),
@@ -178,7 +178,7 @@ impl<'a> Walk<'a> {
         self.overs.push(conf);
     }
 
-    /// What applies so far.
+    /// Returns the permissions so far.
     fn permissions(&self) -> Permissions {
         let base = Permissions::of(&self.request.resource.dir.core);
         self.group.as_ref().map_or_else(|| base.clone(), |group| base.merge(group))
@@ -199,7 +199,7 @@ impl<'a> Walk<'a> {
         Err(self.refuse_link(path))
     }
 
-    /// Where links may be followed, one whose target can't be reached is refused like one that may not.
+    /// Refuses a link: where links may be followed, one with an unreachable target is refused like a forbidden one.
     fn refuse_link(&self, path: &[u8]) -> Halt {
         let path = String::from_utf8_lossy(path);
         let message = format!("symbolic link not allowed or link target not accessible: {path} (Options)");
@@ -257,7 +257,7 @@ impl<'a> Walk<'a> {
         prefixes(self.path).nth(count.saturating_sub(1)).unwrap_or(b"/")
     }
 
-    /// What was reached, or the first component that is missing: DirectoryMatch sees this.
+    /// Returns the path reached, or the first missing component: DirectoryMatch sees this.
     fn resource(&self) -> &'a [u8] {
         let walked = &self.facts.walked;
         let whole = walked.stopped.is_none()

@@ -72,7 +72,7 @@ impl Encoder {
         }
     }
 
-    /// What has come out since the last time.
+    /// Takes the output since the last time.
     pub(super) fn take(&mut self) -> Vec<u8> {
         match self {
             Self::Gzip(encoder) => std::mem::take(encoder.get_mut()),

@@ -1,5 +1,5 @@
-//! What was compressed, as it was before: the filter INFLATE for answers, and DEFLATE for requests (mod_deflate). Some
-//! bytes at a time: a few can become very many.
+//! Decompression: the filter INFLATE for responses, and DEFLATE for requests (mod_deflate). Some bytes at a time: a few
+//! can become very many.
 
 use super::AlterETag;
 use crate::hook::registry::{Input, Name, Output};
@@ -105,7 +105,7 @@ fn request(request: &mut Request) -> Continue {
     Ok(())
 }
 
-/// How much may come out.
+/// The limits of the output.
 #[derive(Clone, Copy, Debug)]
 struct Bounds {
     /// In bytes; 0: any number.

@@ -186,7 +186,7 @@ mod tests {
     use std::collections::VecDeque;
     use std::task::Waker;
 
-    /// What a source does when it is asked: a piece, an error, or nothing for the moment.
+    /// A scripted source: on each poll a piece, an error, or nothing for the moment.
     struct Script(VecDeque<Option<Result<Bytes, BodyError>>>);
 
     impl BodyStream for Script {

@@ -20,7 +20,7 @@ use hostler_gateway::backend::fastcgi::FastCgi;
 use hostler_gateway::backend::stream::{Keep, Role};
 use std::sync::Arc;
 
-/// What such a program is not told: it answers for no script, and gets no body.
+/// Variables that such a program does not get: it answers for no script, and gets no body.
 const UNTOLD: [&str; 9] = [
     "CONTENT_LENGTH",
     "PATH_INFO",
@@ -37,7 +37,7 @@ const UNTOLD: [&str; 9] = [
 struct Kind {
     name: &'static str,
     of: fn(&Roles) -> &RoleProgram,
-    /// Whether it is told the user's password, and a refusal asks for another.
+    /// True if it is told the user's password, and a refusal asks for another.
     knows_user: bool,
 }
 
@@ -85,7 +85,7 @@ pub(super) const HOOKS: &[Hook] = &[
     },
 ];
 
-/// Whether `FastCgiServer` or `FastCgiExternalServer` names the request's file.
+/// Returns whether `FastCgiServer` or `FastCgiExternalServer` names the request's file.
 pub(super) fn is_named(request: &Request) -> bool {
     let fcgid = &request.server.conf.fcgid;
     let names_any = !(fcgid.named.is_empty() && fcgid.externals.is_empty());

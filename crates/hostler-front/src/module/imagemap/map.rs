@@ -8,7 +8,7 @@ const CORNERS: usize = 100;
 /// Longest line, in bytes.
 const LONGEST: usize = 8192;
 
-/// What is wrong with a map.
+/// The fault of a map.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum MapError {
     /// This line lacks a field, or is too long.
@@ -31,7 +31,7 @@ impl MapError {
     }
 }
 
-/// What an area is.
+/// The shape of an area.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Shape {
     Polygon,

@@ -106,7 +106,7 @@ impl Menu {
         self.say(end);
     }
 
-    /// What is left of a map can't be read.
+    /// Marks the rest of a map as unreadable.
     pub(super) fn broken(&mut self) {
         self.say(b"\n\n[an internal server error occured]\n");
     }

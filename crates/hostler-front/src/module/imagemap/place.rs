@@ -1,10 +1,10 @@
-//! What a value of a map means as a URL (`imap_url`).
+//! The URL that a map's value means (`imap_url`).
 
 use super::map::MapError;
 use crate::request::Request;
 use crate::request::variables;
 
-/// What values may refer to.
+/// The URLs that values may refer to.
 pub(super) struct Places {
     /// The map's own URL.
     map: Vec<u8>,

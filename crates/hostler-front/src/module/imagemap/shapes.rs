@@ -16,7 +16,7 @@ pub(super) fn point(query: &[u8]) -> Option<Point> {
     (x != 0.0 || y != 0.0).then_some((x, y))
 }
 
-/// Whether an area has a point.
+/// Returns whether an area has a point.
 pub(super) fn has(shape: Shape, point: Point, points: &[Point]) -> bool {
     match (shape, points) {
         (Shape::Polygon, _) => in_polygon(point, points),

@@ -27,7 +27,7 @@ pub(super) struct Document {
     request: Option<Box<Request>>,
     /// Directory of the document's URL, escaped, with a slash at its end; made when a relative target is met.
     base: Option<Vec<u8>>,
-    /// Whether sub-requests may be one deeper than the document.
+    /// True if sub-requests may be one deeper than the document.
     pub(super) may_include: bool,
     /// Version of the variables that the document's request has.
     stored: Option<u32>,
@@ -140,7 +140,7 @@ fn url(base: &[u8], target: &[u8]) -> Vec<u8> {
     [base, &target[..end]].concat()
 }
 
-/// What has to stand before a target to make it absolute: the directory of the document's URL, or nothing.
+/// Returns the prefix that makes a target absolute: the directory of the document's URL, or nothing.
 fn absolute<'a>(document: &Request, base: &'a mut Option<Vec<u8>>, target: &[u8]) -> &'a [u8] {
     if target.starts_with(b"/") {
         return b"";

@@ -25,13 +25,13 @@ const SUB_REQUEST: usize = 20_000;
 /// After so many elements that had to be asked for, other requests get their turn.
 const TURN: u32 = 64;
 
-/// How far an expansion has come.
+/// The progress of an expansion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Progress {
     Done,
     /// The sink is full.
     Full,
-    /// What comes next takes its time, and there is something to send meanwhile.
+    /// The next element takes time, and there is output to send meanwhile.
     Waiting,
     /// The request has failed: there will be no more.
     Failed,

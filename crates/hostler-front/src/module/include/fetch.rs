@@ -1,5 +1,5 @@
-//! What elements need from outside of their document: sub-requests that walk the request path again, so that all
-//! access rules hold, and programs.
+//! The elements' needs from outside their document: sub-requests that walk the request path again, so that all access
+//! rules apply, and programs.
 
 use super::document::SlowNeed;
 use super::page;
@@ -21,7 +21,7 @@ use bytes::Bytes;
 use hostler_ssi::{Answer, shell_escape};
 use std::rc::Rc;
 
-/// What was found for an element.
+/// The content found for an element.
 pub(super) enum ElementContent {
     Answer(Answer),
     /// All of a body.
@@ -31,13 +31,13 @@ pub(super) enum ElementContent {
     Page(Box<Request>, Rc<Parsed>),
 }
 
-/// Where an element stands.
+/// The surroundings of an element.
 pub(super) struct Around<'a> {
     pub(super) page: &'a Request,
     pub(super) document: &'a Request,
     pub(super) variables: &'a Variables,
     pub(super) site: &'a Site,
-    /// Whether sub-requests may be one deeper than the document.
+    /// True if sub-requests may be one deeper than the document.
     pub(super) may_include: bool,
 }
 
@@ -170,7 +170,7 @@ impl Around<'_> {
     }
 }
 
-/// Whether virtual targets get the document's method and body (`KeptBodySize`).
+/// Returns whether virtual targets get the document's method and body (`KeptBodySize`).
 pub(super) fn is_replayed(document: &Request) -> bool {
     document.target.body.again().is_some()
 }
@@ -190,7 +190,7 @@ fn checked((sub, phase): (Request, crate::request::flow::Continue)) -> Result<Re
     }
 }
 
-/// What a sub-request came to: a page goes onto the stack.
+/// Handles a sub-request's result: a page goes onto the stack.
 async fn found((mut sub, body): (Request, Body)) -> Fetched {
     let body = filter::run(&mut sub, body, filter::RESOURCE).await;
     if sub.budget.has_failed() {

@@ -13,7 +13,7 @@ use std::fmt;
 /// Messages about one request's documents that get into the log. A page that includes itself has thousands.
 const MOST_MESSAGES: u32 = 100;
 
-/// What a document sees while it runs.
+/// A document's view while it runs.
 pub(super) struct View<'a> {
     pub(super) variables: &'a mut Variables,
     /// The page that was asked for: what variables tell of.

@@ -1,5 +1,5 @@
-//! Where an expanded page goes. A page of ordinary size is one piece, so that its length is known and the
-//! connection stays; a large or slow one is sent while it is made, no faster than the client takes it.
+//! The output of an expanded page. A page of ordinary size is one piece, so that its length is known and the connection
+//! stays; a large or slow one is sent while it is made, no faster than the client reads it.
 
 use super::expansion::{Expansion, Progress};
 use super::page::Parsed;
@@ -19,14 +19,14 @@ use std::time::Duration;
 
 /// Largest page that is sent in one piece, in bytes.
 const WHOLE: usize = 128 << 10;
-/// How long what there is may wait for a program before it is sent, and its length given up.
+/// The longest time the output may wait for a program before it is sent and its length given up.
 const PATIENCE: Duration = Duration::from_millis(300);
 /// Pieces of a page that is sent while it is made.
 const PIECE: usize = 32 << 10;
 /// The same wait when the length is unknown anyway.
 const LITTLE_PATIENCE: Duration = Duration::from_millis(10);
 
-/// What has been made and not yet been sent.
+/// Output that was not sent yet.
 pub(super) struct Sink {
     pub(super) bytes: Vec<u8>,
     limit: usize,
@@ -48,7 +48,7 @@ impl Output for Sink {
 }
 
 impl Sink {
-    /// Whether there is so much that it should be sent.
+    /// Returns whether there is so much that it should be sent.
     pub(super) fn has_enough(&self) -> bool {
         self.bytes.len() > self.limit
     }

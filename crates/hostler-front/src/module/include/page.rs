@@ -31,7 +31,7 @@ pub(super) struct Parsed {
     /// The memory that it takes.
     pub(super) taken: Rc<Share>,
     pub(super) settings: Settings,
-    /// How long its last output was, in bytes.
+    /// The length of its last output, in bytes.
     pub(super) last_length: Cell<usize>,
     markers: Markers,
     legacy: bool,
@@ -72,7 +72,7 @@ pub(super) async fn parsed(request: &Request, file: &OpenFile) -> Result<Rc<Pars
     Ok(parsed)
 }
 
-/// What is kept with the file, if it is in the language of this request.
+/// Returns the data stored with the file, if it is in the language of this request.
 fn known(request: &Request, file: &OpenFile) -> Option<Rc<Parsed>> {
     let known = file.extensions.of::<PageCell>().0.borrow().clone()?;
     if Arc::ptr_eq(&known.dir, &request.resource.dir) {

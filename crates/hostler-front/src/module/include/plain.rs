@@ -15,7 +15,7 @@ use std::cell::{Cell, RefCell};
 /// Targets remembered per thread; beyond, the memory is emptied.
 const MOST: usize = 4096;
 
-/// Whether a target's content may be shown, as long as nothing in its site changes.
+/// True if a target's content may be shown, as long as nothing in its site changes.
 struct Plain {
     epoch: u64,
     content: Bytes,
@@ -70,7 +70,7 @@ pub(super) fn remember(key: &[u8], site: &Site, sub: &Request, body: &Body) {
     });
 }
 
-/// Whether nothing but the URL and the files decided what the sub-request came to.
+/// Returns whether nothing but the URL and the files decided what the sub-request came to.
 fn is_plain(sub: &Request) -> bool {
     let core = &sub.resource.dir.core;
     let by_expression = |setting: &Option<Setting>| matches!(setting, Some(Setting::Expr(_)));

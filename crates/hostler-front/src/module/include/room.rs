@@ -7,7 +7,7 @@ use std::rc::Rc;
 /// Most bytes of a site's pages, for each thread of the front.
 const MOST: usize = 48 << 20;
 
-/// What is taken.
+/// The used part.
 #[derive(Debug, Default)]
 pub(crate) struct Room {
     used: Cell<usize>,

@@ -17,12 +17,12 @@ use std::collections::HashMap;
 
 /// All that pages have set together, in bytes; more is not kept. The memory is shared by all sites.
 const MOST: usize = 1 << 20;
-/// What a variable counts besides its name and value: sub-requests get a copy of each.
+/// The cost of a variable besides its name and value: sub-requests get a copy of each.
 const EACH: usize = 1024;
 
 /// Variables that are made when they are first shown, and from then on keep their text.
 const LAZY: [&str; 4] = ["DATE_LOCAL", "DATE_GMT", "LAST_MODIFIED", "USER_NAME"];
-/// How many of them are dates.
+/// The number of dates among them.
 const DATES: usize = 3;
 
 /// mod_include's own variables but for the lazy ones, in its order.
@@ -37,7 +37,7 @@ pub(super) struct Variables {
     /// Counts changes to what pages have set.
     version: u32,
     lazy: [OnceCell<Vec<u8>>; 4],
-    /// What programs would be told of the outer page; made when a name is not found elsewhere.
+    /// The environment of programs of the outer page; made when a name is not found elsewhere.
     programs: OnceCell<Programs>,
     /// Messages that were written about the documents.
     messages: Cell<u32>,
@@ -143,7 +143,7 @@ impl Variables {
         all
     }
 
-    /// What there is beyond the request's own variables, in mod_include's order.
+    /// Visits the variables beyond the request's own, in mod_include's order.
     fn each_own(&self, page: &Request, visit: &mut dyn FnMut(&[u8], &[u8])) {
         for which in 0..DATES {
             self.visit_lazy(which, visit);

@@ -1,5 +1,5 @@
-//! What a client accepts (RFC 9110 §12.5), in the lax form that Apache reads: `Accept` and its kin, and the same form in
-//! type maps and media types with their parameters.
+//! A client's preferences (RFC 9110 §12.5), in the lax form that Apache reads: `Accept` and related fields, and the
+//! same form in type maps and media types with their parameters.
 
 /// Entries of a field that are looked at; what follows is as good as not said.
 const MOST: usize = 256;
@@ -111,7 +111,7 @@ pub(super) fn words(text: &str) -> Vec<String> {
     all
 }
 
-/// What a request's fields say; `None`: it has no such field.
+/// The preferences in a request's fields; `None`: it has no such field.
 #[derive(Debug, Default)]
 pub(super) struct Preferences {
     pub(super) types: Option<Vec<Entry>>,

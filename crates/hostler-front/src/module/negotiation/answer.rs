@@ -1,4 +1,4 @@
-//! What a negotiated answer says of itself: `Vary`, `TCN`, `Alternates` (RFC 2295), and the list of variants for people.
+//! The fields of a negotiated response: `Vary`, `TCN`, `Alternates` (RFC 2295), and the list of variants for people.
 
 use super::variant::Variant;
 use crate::request::Request;
@@ -7,7 +7,7 @@ use hostler_cgi::escape_html;
 use hostler_config::directives::alias::escape_path;
 use std::fmt::Write as _;
 
-/// Whether a variant was chosen, or there is but a list.
+/// True if a variant was chosen, or there is but a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Result {
     Choice,

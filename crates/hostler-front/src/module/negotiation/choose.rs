@@ -1,4 +1,5 @@
-//! Which variant is the best for a client: Apache's own algorithm, or that of RFC 2296 where the client asks for it.
+//! The choice of the best variant for a client: Apache's own algorithm, or that of RFC 2296 where the client asks for
+//! it.
 
 use super::accept::Entry;
 use super::accept::Preferences;
@@ -48,7 +49,7 @@ impl Wish {
     }
 }
 
-/// What was found.
+/// The result.
 pub(super) struct Choice {
     /// The best variant, if there is one.
     pub(super) best: Option<usize>,
@@ -56,8 +57,8 @@ pub(super) struct Choice {
     pub(super) is_choice: bool,
 }
 
-/// What a client gets when it says nothing about types, and programs, which nobody asks for: these are liked best where
-/// something is sent to them.
+/// Adds the defaults of a client that states no types, and programs, which no client asks for: these are preferred when
+/// they receive a body.
 pub(super) fn add_usual(accepted: &mut Preferences, wish: Wish, prefers_programs: bool) {
     let entry = |name: &str, quality| Entry { name: name.into(), quality, ..Entry::default() };
     let types = accepted.types.get_or_insert_with(|| vec![entry("*/*", 1.0)]);
@@ -186,7 +187,7 @@ fn better(variant: &Variant, best: Option<&Variant>, best_quality: f32) -> Optio
     order.unwrap_or_else(shorter).then_some(quality)
 }
 
-/// Whether it is better, as the first side tells in which the two differ.
+/// Returns whether it is better, as the first side tells in which the two differ.
 fn first_difference(variant: &Variant, best: &Variant) -> Option<bool> {
     let higher = |own: f32, other: f32| (own != other).then_some(own > other);
     let (own, other) = (&variant.fit, &best.fit);

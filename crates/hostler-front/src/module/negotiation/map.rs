@@ -11,12 +11,12 @@ const MOST: usize = super::MOST_VARIANTS;
 /// Longest header of a map, with its continuations (Apache's line buffer).
 const LONGEST: usize = 8192;
 
-/// What is wrong with a map.
+/// The fault of a map.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Broken {
     /// It can't be used.
     Syntax(String),
-    /// What follows counts for nothing; the variants so far do.
+    /// The rest of the map is ignored; the variants so far count.
     Rest(String),
 }
 
@@ -169,7 +169,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// What stands between here and the next `tag`; reading goes on behind its line.
+    /// Reads up to the next `tag`; reading continues after its line.
     fn body(&mut self, tag: &[u8], at: usize) -> Option<Range<usize>> {
         let length = memchr::memmem::find(&self.text[at..], tag)?;
         self.at = at + length + tag.len();

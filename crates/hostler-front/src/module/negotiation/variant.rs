@@ -4,7 +4,7 @@
 use super::accept::{Entry, Preferences};
 use hostler_config::directives::negotiation::Dir;
 
-/// What runs a program; nobody asks for this type, so it is liked more or less as the request is.
+/// The type of programs; no client asks for it, so its quality depends on the request.
 pub(super) const CGI: &str = "application/x-httpd-cgi";
 
 /// A variant.
@@ -31,7 +31,7 @@ pub(super) struct Variant {
     pub(super) fit: Fit,
 }
 
-/// How well it suits the client.
+/// The suitability for the client.
 #[derive(Clone, Debug)]
 pub(super) struct Fit {
     pub(super) media_type: f32,
@@ -41,7 +41,7 @@ pub(super) struct Fit {
     /// Its place in LanguagePriority, where that decides.
     pub(super) rank: Option<usize>,
     pub(super) level_matched: f32,
-    /// How closely the type was asked for: 0 not at all, 1 by `*/*`, 2 by `type/*`, 3 by its name.
+    /// The precision of the matching type: 0 none, 1 `*/*`, 2 `type/*`, 3 its name.
     stars: u8,
     /// Nothing was guessed (RFC 2296).
     pub(super) definite: bool,
@@ -268,12 +268,12 @@ impl Variant {
 /// The character set of text in HTTP/1.1 of old.
 pub(super) const LATIN_1: &str = "iso-8859-1";
 
-/// Whether a coding is none.
+/// Returns whether a coding is none.
 pub(super) fn is_identity(encoding: Option<&str>) -> bool {
     matches!(encoding, None | Some("" | "7bit" | "8bit" | "binary"))
 }
 
-/// Whether a language is one of the list's, or a narrower one.
+/// Returns whether a language is one of the list's, or a narrower one.
 fn begins_with(language: &str, listed: &str) -> bool {
     language.get(..listed.len()).is_some_and(|start| start.eq_ignore_ascii_case(listed))
 }

@@ -20,7 +20,7 @@ use hostler_wire::site::{self, FileKind};
 pub(super) struct Views {
     pub(super) variants: Vec<Variant>,
     pub(super) found: Vec<Request>,
-    /// What changes when the directory does.
+    /// Data that is valid while the directory does not change.
     pub(super) list: Option<VariantList>,
 }
 
@@ -96,7 +96,7 @@ async fn list(request: &Request, directory: &[u8], name: &[u8]) -> Result<Vec<si
     Err(Halt::Status(status))
 }
 
-/// Whether extensions that say nothing are those of the name that was asked for, in its order.
+/// Returns whether extensions that say nothing are those of the name that was asked for, in its order.
 fn takes_part(sub: &Request, file: &[u8], asked: &[u8]) -> bool {
     let types = sub.server.conf.mime.types();
     let Some(unknown) = mime::unknown_parts(file, &sub.resource.dir.mime, types) else { return false };
@@ -139,5 +139,5 @@ pub(super) async fn lengths(request: &Request, variants: &mut [Variant]) -> Resu
     Ok(())
 }
 
-/// What is read of a map.
+/// The most bytes that are read of a map.
 pub(super) const LARGEST_MAP: u64 = map::LARGEST;

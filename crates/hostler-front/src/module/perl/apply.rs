@@ -1,4 +1,4 @@
-//! What a worker says of the request, and what becomes of it.
+//! A worker's messages about the request, applied to it.
 //!
 //! Values are pieces of the message that they came in: nothing is copied but what is changed.
 
@@ -8,7 +8,7 @@ use crate::values::table::Table;
 use bytes::Bytes;
 use hostler_perl_frames as frames;
 
-/// What phases changed of a request.
+/// The phases' changes to a request.
 pub(crate) struct Changes {
     status: u16,
     method: Bytes,
@@ -87,7 +87,7 @@ impl Changes {
         withdraw_connection(&mut request.reply.err_headers_out, &mut request.notes);
     }
 
-    /// What the access log may show, of an answer that has been sent.
+    /// Applies the changes that the access log shows, for a response that has been sent.
     pub(crate) fn apply_to_log(self, request: &mut Request) {
         request.user = self.user;
         request.auth_type = self.auth_type;

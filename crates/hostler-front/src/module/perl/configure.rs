@@ -26,12 +26,12 @@ pub(super) const TOO_LATE: &str = "the answer has begun: what is added would not
 
 /// Most bytes that are added at once.
 const LONGEST: usize = 4 << 10;
-/// How often a request may be added to.
+/// The most additions to one request.
 const MOST: u8 = 16;
 /// Texts whose outcome a thread remembers, and how long they may be together.
 const KEPT: (usize, usize) = (64, 64 << 10);
 
-/// What is added, by what it is added to: its configuration's address, the virtual host, what the lines may contain.
+/// The key of an addition: its configuration's address, the virtual host, and the directives allowed in the lines.
 type Key = (usize, u32, u32, Bytes);
 
 struct AddedRules {

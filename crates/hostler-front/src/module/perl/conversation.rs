@@ -23,7 +23,7 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 
-/// How many requests that were looked up are kept, so that they can be run as they are; older ones are looked up anew.
+/// The most looked-up requests that are kept to be run as they are; older ones are looked up again.
 const KEPT: usize = 16;
 
 /// Bytes of answers that are kept for them, in all.
@@ -31,7 +31,7 @@ const KEPT_BYTES: usize = 1 << 20;
 /// Longest cause that a worker may give for an answer that broke off, in bytes.
 const LONGEST_CAUSE: usize = 8 << 10;
 
-/// What a worker has said.
+/// A worker's message.
 pub(super) enum Event {
     Head(Box<Head>),
     Body(Bytes),
@@ -40,7 +40,7 @@ pub(super) enum Event {
     Changes(Box<Changes>),
     /// Configuration to be added; the worker waits for what becomes of it.
     Configure(Box<Wish>),
-    /// What was added to later phases, and where the trip has stopped because of new configuration.
+    /// The additions to later phases, and the phase at which the trip stopped because of new configuration.
     Standing(PhaseSet, Option<Phase>),
     /// The request goes on as another one, and the worker waits for what becomes of it.
     Redirect(Onward),
@@ -55,14 +55,14 @@ pub(super) struct Onward {
     pub(super) keeps_type: bool,
 }
 
-/// How its work has ended.
+/// The end of its work.
 pub(super) enum End {
     Done,
     Status(u16),
     Declined,
     Redirect(Vec<u8>),
     Broken(String),
-    /// What a provider has said.
+    /// A provider's answer.
     Verdict(u16),
 }
 
@@ -75,11 +75,11 @@ pub(super) struct Wish {
     pub(super) phase: u8,
 }
 
-/// Whose answer goes into another's.
+/// The source of a part of another response.
 enum Other {
     /// A sub-request's, with its status.
     Part(u16),
-    /// That of the request that has gone on in its place.
+    /// The request that continues in its place.
     Next(Box<Request>),
 }
 
@@ -90,13 +90,13 @@ pub(crate) struct Conversation {
     is_inside: bool,
     turn: Option<Turn>,
     question: Option<PendingAnswer>,
-    /// What was looked up.
+    /// The looked-up requests.
     subs: VecDeque<Box<Sub>>,
     /// The answer of another request, which goes into this one's.
     spliced: Option<(Box<dyn BodyStream>, Other)>,
     /// Messages that somebody else has taken, still to be looked at.
     taken: VecDeque<Frame>,
-    /// What came after those.
+    /// The error after those.
     failed: Option<Error>,
 }
 
@@ -169,12 +169,12 @@ impl Conversation {
         self.question = Some(questions::go_on(&self.line, request, onward));
     }
 
-    /// Whether nothing has come only because it is the others' turn.
+    /// Returns whether nothing has come only because it is the others' turn.
     pub(super) fn rests(&self) -> bool {
         self.line.exchange().rests()
     }
 
-    /// Whether it is inside of another.
+    /// Returns whether it is inside of another.
     pub(super) fn is_inside(&self) -> bool {
         self.is_inside
     }
@@ -374,7 +374,7 @@ impl Conversation {
         }
     }
 
-    /// What has become of configuration that was to be added.
+    /// Reports the outcome of configuration that was to be added.
     pub(super) fn tell_configured(&mut self, outcome: Result<Rc<EncodedSettings>, String>) {
         let mut message = Vec::with_capacity(64);
         match outcome {

@@ -21,10 +21,10 @@ use std::rc::Rc;
 const MAX: usize = 4096;
 const MAX_BYTES: usize = 16 << 20;
 
-/// Which programs answer.
+/// The functions that answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Programs {
-    /// Those of the configuration.
+    /// The configured functions.
     Configured,
     /// The request's file, as a script of `Isolation fork`.
     File,
@@ -36,7 +36,7 @@ const SCRIPT: &str = "Hostler::Script";
 /// The same of configurations to which programs have added something: there may be as many as requests.
 const MAX_ADDED: usize = 64;
 
-/// What makes several of one configuration.
+/// The settings that distinguish several of one configuration.
 #[derive(PartialEq, Eq, Hash)]
 struct Kind {
     programs: Programs,
@@ -59,7 +59,7 @@ impl Kind {
     }
 }
 
-/// Whether AuthName follows from the request, so that what workers are told is this one's alone.
+/// Returns whether AuthName follows from the request, so that what workers are told is this one's alone.
 pub(super) fn has_own_realm(request: &Request) -> bool {
     request.resource.dir.auth.realm.as_ref().is_some_and(|realm| realm.literal().is_none())
 }

@@ -1,4 +1,4 @@
-//! What Perl's requests have of their own when they take the fast path ([`crate::technique::fast`]).
+//! Perl's own part in requests on the fast path ([`crate::technique::fast`]).
 
 use super::state::HasPerl;
 use super::{directory, head};

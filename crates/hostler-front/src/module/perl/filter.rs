@@ -42,7 +42,7 @@ pub(super) const INPUT: Input = Input {
     run: |request, _| Box::pin(body(request)),
 };
 
-/// Whether there are functions that have not seen it yet.
+/// Returns whether there are functions that have not seen it yet.
 pub(super) fn are_any(request: &Request, phase: Phase) -> bool {
     let progress = request.progress();
     let configured = || {
@@ -52,7 +52,7 @@ pub(super) fn are_any(request: &Request, phase: Phase) -> bool {
     !progress.filtered.contains(phase) && (progress.pushed.contains(phase) || configured())
 }
 
-/// Whether the worker that has kept the request is still to filter its answer.
+/// Returns whether the worker that has kept the request is still to filter its answer.
 pub(super) fn is_awaited(request: &Request) -> bool {
     request.reply.status < 400 && request.is_held() && are_any(request, Phase::OutputFilter)
 }

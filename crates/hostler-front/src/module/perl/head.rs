@@ -11,7 +11,7 @@ use crate::values::{status, text};
 use hostler_perl_frames::{Nested, PhaseSet, RequestHead, Role, ToPerl};
 use hostler_wire::work::request_flag;
 
-/// What has to be made for a head, which only borrows.
+/// Values made for a head, which only borrows.
 pub(super) struct Texts {
     pub(super) common: head::Texts,
     /// Of an answer that has been sent.
@@ -34,7 +34,7 @@ fn status_line(request: &Request) -> Vec<u8> {
     line
 }
 
-/// What a worker is to do; by default nothing, when it is only told of a request.
+/// A worker's task; by default none, when it is only informed of a request.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Task<'a> {
     pub(super) phases: PhaseSet,

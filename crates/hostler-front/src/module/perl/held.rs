@@ -26,7 +26,7 @@ impl WaitingWorker {
         self.0.get_or_insert_default().replace(Some(Box::new(conversation)));
     }
 
-    /// Whether there is one; a phase before may have set handlers in it.
+    /// Returns whether there is one; a phase before may have set handlers in it.
     pub(super) fn is_kept(&self) -> bool {
         self.0.as_ref().is_some_and(|held| held.borrow().is_some())
     }
@@ -54,7 +54,7 @@ impl WaitingWorker {
     }
 }
 
-/// Whether it is this request's turn to be told to it, as the one that goes on in the place of another.
+/// Returns whether it is this request's turn to be told to it, as the one that goes on in the place of another.
 pub(super) fn goes_on(request: &Request, isolation: Isolation) -> bool {
     is_for(request, isolation) && request.is_held() && request.perl().is_some_and(|perl| perl.is_instead)
 }

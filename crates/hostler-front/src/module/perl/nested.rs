@@ -28,7 +28,7 @@ pub(crate) struct Line {
     last: Cell<u32>,
     /// The worker waits for an answer: it may be given work.
     waits: Cell<bool>,
-    /// Somebody has left before all was read that was said to them.
+    /// A reader left before it had read everything.
     torn: Cell<bool>,
     /// The lines that the worker has written to a log.
     pub(super) said: LineLog,
@@ -62,7 +62,7 @@ impl Line {
         self.outer.replace(place);
     }
 
-    /// Whether the worker has asked something and waits for the answer.
+    /// Returns whether the worker has asked something and waits for the answer.
     pub(super) fn set_waits(&self, waits: bool) {
         self.waits.set(waits);
     }
@@ -110,7 +110,7 @@ pub(crate) struct Within {
 }
 
 impl Within {
-    /// Who asks something in this conversation.
+    /// Returns the asker in this conversation.
     pub(super) fn asker(line: &Rc<Line>, request: &Request) -> Self {
         match request.within() {
             Some(within) if Rc::ptr_eq(&within.line, line) => within.clone(),
@@ -147,8 +147,8 @@ impl Within {
     }
 }
 
-/// Where the request's next trip goes to, if it is inside of a conversation with a worker of the right pool, or that
-/// conversation is inside of such a one (`Isolation` may differ from URL to URL).
+/// Returns the conversation that the request's next trip belongs to, if it is inside one with a worker of the right
+/// pool, or that conversation is inside such a one (`Isolation` may differ from URL to URL).
 pub(super) fn place(request: &Request, isolation: Isolation) -> Option<Within> {
     let mut within = request.within().cloned().filter(|within| within.id != 0)?;
     let thread = &request.thread;

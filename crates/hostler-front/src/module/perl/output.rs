@@ -20,7 +20,7 @@ pub(super) struct Output {
     /// `None`: the answer is complete, or has broken off.
     pub(super) conversation: Option<Conversation>,
     pub(super) stays: Stays,
-    /// What came before anybody took it.
+    /// Output that arrived before anything took it.
     pub(super) gathered: AnswerPieces,
     /// The request, for the worker's questions and for the log.
     pub(super) request: Box<Request>,

@@ -1,4 +1,4 @@
-//! Which of a request's phases are a worker's, and in how many trips they are run.
+//! The phases of a request that a worker runs, and their division into trips.
 //!
 //! Where nothing of the front's own comes between them, all phases are one trip with the response. Else each group
 //! is a trip of its own, at the place that Apache gives it among its modules: mod_perl's functions come first, then
@@ -32,7 +32,7 @@ const BEFORE: [Phase; 6] =
     [Phase::HeaderParser, Phase::Access, Phase::Authen, Phase::Authz, Phase::Type, Phase::Fixup];
 const AFTER: [Phase; 2] = [Phase::Log, Phase::Cleanup];
 
-/// What a phase's functions have said.
+/// The answer of a phase's functions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum PhaseAnswer {
     /// One of them returned OK.
@@ -74,18 +74,18 @@ fn of_server(request: &Request) -> PhaseSet {
     phases
 }
 
-/// Whether functions have a say in this request that its answer from memory would pass over.
+/// Returns whether functions have a say in this request that its answer from memory would pass over.
 pub(crate) fn are_any(request: &Request) -> bool {
     configured(request).0 != 0 || of_server(request).0 != 0 || is_unguarded(request)
 }
 
-/// Whether nothing of Perl runs in the request's virtual host (`PerlOptions -Enable`).
+/// Returns whether nothing of Perl runs in the request's virtual host (`PerlOptions -Enable`).
 pub(crate) fn are_disabled(request: &Request) -> bool {
     request.server.conf.perl.options.disabled()
 }
 
-/// Whether functions that are switched off would have had a say in who sees this: the main server's sections hold in
-/// its virtual hosts, too.
+/// Returns whether functions that are switched off would have had a say in who sees this: the main server's sections
+/// hold in its virtual hosts, too.
 fn is_unguarded(request: &Request) -> bool {
     are_disabled(request)
         && BEFORE.into_iter().any(|phase| !request.resource.dir.perl.handlers.of(phase).is_empty())
@@ -207,7 +207,7 @@ const fn hook(
     Hook { phase, after, before, when, effect: Effect::Decides, run }
 }
 
-/// Whether the virtual host has functions for a phase in which the directory is not known yet.
+/// Returns whether the virtual host has functions for a phase in which the directory is not known yet.
 fn is_server_s(request: &Request, phase: Phase) -> bool {
     of_server(request).contains(phase)
 }
@@ -224,7 +224,7 @@ async fn mapping(request: &mut Request, phase: Phase) -> Outcome {
     Ok(if is_done { Flow::Ok } else { Flow::Declined })
 }
 
-/// Whether functions of these phases are still to be asked, by a trip of their own.
+/// Returns whether functions of these phases are still to be asked, by a trip of their own.
 fn wants(request: &Request, phases: &[Phase]) -> bool {
     let left = configured(request).0 & !request.progress().done.0 & !request.progress().pending.0;
     left & set(phases).0 != 0
@@ -235,7 +235,7 @@ async fn ordinary(request: &mut Request, phase: Phase) -> Outcome {
     Ok(if said == PhaseAnswer::Ok { Flow::Ok } else { Flow::Declined })
 }
 
-/// Whether its functions may be put off until its handler runs.
+/// Returns whether its functions may be put off until its handler runs.
 fn may_put_off(request: &Request) -> bool {
     !request.is_sub() && !is_unguarded(request) && wants(request, &BEFORE)
 }
@@ -302,7 +302,7 @@ pub(super) async fn resume(request: &mut Request, stopped: Phase) -> Continue {
     walk::go_on(request, from).await
 }
 
-/// Whether phases were put off, or a worker waits for the request's next trip.
+/// Returns whether phases were put off, or a worker waits for the request's next trip.
 pub(super) fn are_put_off(request: &Request) -> bool {
     request.progress().pending.0 != 0
 }
@@ -319,8 +319,8 @@ pub(super) async fn settle(request: &mut Request) -> Continue {
     Ok(())
 }
 
-/// Whether an access phase has functions that are to be asked, and is not a repetition: an internal redirect under the
-/// same rules was already checked.
+/// Returns whether an access phase has functions that are to be asked, and is not a repetition: an internal redirect
+/// under the same rules was already checked.
 fn has(request: &Request, phase: Phase) -> bool {
     let repeated = request.prev.as_ref().is_some_and(|prev| {
         prev.reply.status < 400

@@ -1,5 +1,5 @@
-//! What a worker may ask while it answers: what another URL or path of the server maps to (`lookup_uri`,
-//! `lookup_file`), and to have another URL's answer sent as part of its own (`$subr->run`).
+//! A worker's questions during its response: the mapping of another URL or path of the server (`lookup_uri`,
+//! `lookup_file`), and another URL's response as part of its own (`$subr->run`).
 //!
 //! Both walk the real phases, so that all access rules hold.
 
@@ -52,13 +52,13 @@ const MOST: u32 = 64 << 10;
 /// A request that was looked up.
 pub(super) struct Sub {
     request: Request,
-    /// What its phases have come to: all but 200 are no answer.
+    /// The status of its phases: anything but 200 is no response.
     status: u16,
     /// One of them has answered.
     answer: Option<Bytes>,
 }
 
-/// What a URL, or with `file` a path, maps to.
+/// Maps a URL, or with `file` a path.
 pub(super) fn look_up(
     line: &Rc<Line>,
     request: &Request,
@@ -135,7 +135,7 @@ impl Sub {
         self.request.within().map_or(0, |within| within.id)
     }
 
-    /// What its answer takes.
+    /// Returns the size of its response.
     pub(super) fn bytes(&self) -> usize {
         self.answer.as_ref().map_or(0, Bytes::len)
     }
@@ -247,7 +247,7 @@ async fn answered(mut sub: Request) -> (Request, Body, u16) {
     sent(sub, outcome).await
 }
 
-/// What goes into another's answer, following redirects within the server.
+/// Returns the response that becomes a part of another, following redirects within the server.
 async fn sent(sub: Request, outcome: Result<Body, Halt>) -> (Request, Body, u16) {
     let (mut sub, outcome) =
         follow::follow(sub, outcome, |next| next.perl_mut().progress.logged = true).await;

@@ -140,7 +140,7 @@ struct LongAnswer {
     /// `None`: it is over.
     stream: Option<Box<dyn BodyStream>>,
     waits: Option<(Caller, Request)>,
-    /// What the program still does, where that has to be waited for.
+    /// The program's remaining work, if it has to be waited for.
     rest: Option<Rest>,
 }
 

@@ -35,8 +35,8 @@ pub(super) async fn handle(request: &mut Request) -> Result<Body, Halt> {
     Ok(framed::take_off(request, body))
 }
 
-/// Whether the file's first line names perl, with switches that a running interpreter can obey. A file that can't be
-/// read is left to the kernel, which may still run it.
+/// Returns whether the file's first line names perl, with switches that a running interpreter can obey. A file that
+/// can't be read is left to the kernel, which may still run it.
 fn is_perl(request: &Request) -> bool {
     let FileEntry::File(_, Ok(file)) = &request.resource.found else { return false };
     let Ok(start) = file.read(0, 128) else { return false };
@@ -61,7 +61,7 @@ fn can_be_obeyed(switches: &[u8]) -> bool {
     switches.len() > 1 && switches[1..].iter().all(|switch| b"wTl".contains(switch))
 }
 
-/// What the kernel would refuse, and what suexec would for a site with a user of its own.
+/// Returns the reason why the kernel would refuse, or why suexec would for a site with a user of its own.
 fn unsafe_to_run(request: &Request) -> Option<String> {
     let info = request.resource.found.info()?;
     if info.mode & 0o111 == 0 {

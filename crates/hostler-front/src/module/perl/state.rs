@@ -1,4 +1,4 @@
-//! What a request keeps for Perl from one phase to the next.
+//! A request's data for Perl from one phase to the next.
 
 use super::{Late, Progress, WaitingWorker, Within};
 use crate::request::Request;
@@ -7,11 +7,11 @@ use crate::request::slots::{Relation, State};
 /// All of it.
 #[derive(Clone, Default)]
 pub(super) struct Perl {
-    /// What workers have done, or are still to do.
+    /// The work that workers have done, or still have to do.
     pub(super) progress: Progress,
     /// The worker that waits for the request's next trip.
     pub(super) held: WaitingWorker,
-    /// That worker has kept the request in whose place this one goes on.
+    /// The worker has kept the request that this one replaces.
     pub(super) is_instead: bool,
     /// The conversation with a worker that it is a part of.
     pub(super) within: Option<Within>,
@@ -64,7 +64,7 @@ pub(super) trait HasPerl {
         self.perl()?.within.as_ref()
     }
 
-    /// Whether a worker waits for it; a phase before may have set handlers in it.
+    /// Returns whether a worker waits for it; a phase before may have set handlers in it.
     fn is_held(&self) -> bool {
         self.perl().is_some_and(|perl| perl.held.is_kept())
     }

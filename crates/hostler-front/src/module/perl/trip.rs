@@ -23,10 +23,10 @@ use hostler_perl_frames::{Phase, PhaseSet};
 use std::future::poll_fn;
 use std::task::Poll;
 
-/// How much of an answer is gathered so that its length is known before it is sent, in bytes.
+/// The most bytes of a response that are gathered so that its length is known before it is sent.
 const WHOLE: usize = 64 << 10;
 
-/// What a trip was for, and what came of it.
+/// The purpose of a trip, and its result.
 pub(super) enum Answer {
     /// The request's head is set; this is the body.
     Body(Body),
@@ -98,7 +98,7 @@ pub(super) async fn trip(
     converse(request, conversation, stays).await
 }
 
-/// Whether a worker keeps a request when its trip has ended.
+/// True if a worker keeps a request when its trip has ended.
 #[derive(Clone, Copy)]
 pub(super) struct Stays {
     /// It was asked to.
@@ -111,7 +111,7 @@ pub(super) struct Stays {
     pub(super) errors: bool,
 }
 
-/// What the front is to do about the worker at the end of a trip.
+/// The front's next step with the worker at the end of a trip.
 #[derive(Clone, Copy)]
 pub(super) enum Then {
     /// It has let the request go.
@@ -137,14 +137,14 @@ impl Stays {
         }
     }
 
-    /// Whether the worker has kept the request.
+    /// Returns whether the worker has kept the request.
     pub(super) fn keeps(self, end: &End) -> bool {
         self.asked || matches!(*end, End::Status(status) if self.logs || (self.errors && status >= 400))
     }
 }
 
-/// Whether the worker is to keep the request if it comes to an error: the error's document may be Perl's, too, which sees
-/// what the request has kept (`prev`, its `pnotes`).
+/// Returns whether the worker is to keep the request if it comes to an error: the error's document may be Perl's, too,
+/// which sees what the request has kept (`prev`, its `pnotes`).
 pub(super) fn errors_stay(request: &Request, isolation: Isolation) -> bool {
     isolation == Isolation::Persistent && !request.is_sub() && request.within().is_none()
 }
@@ -171,7 +171,7 @@ async fn started(
     Ok(Conversation::around(exchange, body, request.within().cloned()))
 }
 
-/// Whether these phases are what is left after an answer.
+/// Returns whether these phases are what is left after an answer.
 pub(super) fn logs(phases: PhaseSet) -> bool {
     phases.contains(Phase::Log) || phases.contains(Phase::Cleanup)
 }

@@ -1,5 +1,5 @@
-//! What PHP's workers say and ask beyond an answer: how their cache stands, what the logs show, what other URLs would be
-//! (`apache_lookup_uri`) and answer (`virtual`). Questions walk the real phases, so that all rules hold.
+//! The messages of PHP's workers beyond a response: the state of their cache, values for the logs, other URLs' mappings
+//! (`apache_lookup_uri`) and responses (`virtual`). Questions walk the real phases, so that all rules apply.
 
 use crate::hook::{follow, handler, walk};
 use crate::io::body::Body;
@@ -76,7 +76,7 @@ fn figures(cache: &Cache) -> Vec<Figure> {
     ]
 }
 
-/// What whoever runs the site should change, if anything. Numbers that change all the time are not in it.
+/// Returns advice for the site's operator, if any. It contains no numbers that change all the time.
 fn advice(cache: &Cache) -> Option<String> {
     // What was compiled once and has changed since takes room until the cache is emptied.
     if cache.most_keys > 0 && cache.keys >= cache.most_keys {
@@ -177,7 +177,7 @@ fn included(request: &Request, target: &[u8]) -> PendingAnswer {
     })
 }
 
-/// Whether the part would need the only worker of the pool, which waits for it.
+/// Returns whether the part would need the only worker of the pool, which waits for it.
 fn waits_for_itself(parent: &Request, sub: &Request) -> bool {
     let is_php = sub
         .resource

@@ -1,4 +1,4 @@
-//! What another server has answered, as this one's answer (`ap_proxy_http_process_response`).
+//! Another server's response as this one's (`ap_proxy_http_process_response`).
 
 use super::outgoing;
 use super::target::Destination;
@@ -15,7 +15,7 @@ use hostler_http1::head::HTTP_11;
 use hostler_http1::response::field;
 use std::rc::Weak;
 
-/// Whether a field is about the connection to that server, not the answer.
+/// Returns whether a field is about the connection to that server, not the answer.
 pub(crate) fn is_of_connection(name: &[u8]) -> bool {
     is_hop_by_hop(name) || name.eq_ignore_ascii_case(b"proxy-authenticate")
 }
@@ -23,12 +23,12 @@ pub(crate) fn is_of_connection(name: &[u8]) -> bool {
 /// Fields that have URLs of that server.
 const URLS: [&[u8]; 4] = [b"location", b"content-location", b"uri", b"destination"];
 
-/// Whether an answer's URLs or cookies are told in this server's words.
+/// Returns whether an answer's URLs or cookies are told in this server's words.
 pub(super) fn maps(dir: &ProxyDir) -> bool {
     !(dir.reverse.is_empty() && dir.cookie_paths.is_empty() && dir.cookie_domains.is_empty())
 }
 
-/// Whether that concerns a field.
+/// Returns whether that concerns a field.
 pub(super) fn is_mapped(name: &[u8]) -> bool {
     name.eq_ignore_ascii_case(b"set-cookie") || URLS.iter().any(|url| name.eq_ignore_ascii_case(url))
 }
@@ -97,7 +97,7 @@ pub(super) fn tell_early(request: &Request, said: &ServerAnswer) {
     early.tell(&head);
 }
 
-/// What comes behind an answer's body, as far as it may.
+/// Returns the trailers of a response's body, as far as they are allowed.
 pub(super) fn trailers(request: &Request, fields: Vec<(Bytes, Bytes)>) -> Option<Table> {
     let mut kept = Table::with_capacity(fields.len());
     for (name, value) in fields {

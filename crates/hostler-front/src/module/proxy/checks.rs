@@ -63,7 +63,7 @@ struct Check {
     upstream: Arc<Upstream>,
 }
 
-/// What a condition may ask of an answer.
+/// The parts of a response that a condition may use.
 struct CheckAnswer {
     said: ServerAnswer,
     body: Vec<u8>,
@@ -141,7 +141,7 @@ impl Check {
         log::of_server(&self.thread, &self.server, severity, "proxy_hcheck", &text);
     }
 
-    /// How long a check may take.
+    /// Returns the time limit of a check.
     fn limit(&self) -> Duration {
         let conf = &self.server.conf.proxy;
         let usual = || conf.timeout.unwrap_or_else(|| crate::request::settings::timeout(&self.server));

@@ -1,4 +1,4 @@
-//! Which of a balancer's members a request is sent to, and what the environment tells of that.
+//! The choice of a balancer's member for a request, and the environment variables about it.
 
 use super::mounted;
 use super::target::{self, Aim, Destination, Whose};
@@ -9,10 +9,10 @@ use hostler_config::directives::proxy::parameters::BalancerParameters;
 use hostler_gateway::upstream::{Choice, Session, Sticky, route_of};
 use std::time::{Duration, Instant};
 
-/// How often it is looked whether a balancer has a member again (`timeout=`).
+/// The interval of checks whether a balancer has a member again (`timeout=`).
 const LOOK: Duration = Duration::from_millis(100);
 
-/// What a balancer's request is chosen by.
+/// The values that a balancer's choice depends on.
 pub(super) struct Balanced {
     parameters: BalancerParameters,
     session: Option<Session>,
@@ -38,7 +38,7 @@ impl Balanced {
         Self { parameters, session, tried: Vec::new(), since: Instant::now() }
     }
 
-    /// Whether another member may be tried.
+    /// Returns whether another member may be tried.
     pub(super) fn may_go_on(&self, whose: &Whose) -> bool {
         let Whose::Balancer(balancer, _) = whose else { return false };
         let most = self.parameters.max_attempts.map_or(balancer.members().len(), |most| most as usize + 1);
@@ -46,7 +46,7 @@ impl Balanced {
     }
 }
 
-/// Who is to answer.
+/// Chooses the member that answers.
 pub(super) async fn choose(
     request: &mut Request,
     whose: &Whose,

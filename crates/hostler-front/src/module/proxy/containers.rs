@@ -21,7 +21,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Which container answers for a URL; `None`: it is for the slow path. `has_urls`: its URLs and cookies are told in other words.
+/// Returns the container that answers for a URL; `None`: the slow path decides. `has_urls`: its URLs and cookies are
+/// rewritten.
 pub(super) fn way(
     request: &Request,
     to: &Destination,
@@ -80,7 +81,7 @@ struct Technique {
 
 impl StreamTechnique for Technique {
     type Protocol = Ajp;
-    /// Whether URLs and cookies are told in other words.
+    /// True if URLs and cookies are told in other words.
     type Parsed = bool;
     const PATIENCE: Duration = container::PATIENCE;
     const HAS_HEAD: bool = true;

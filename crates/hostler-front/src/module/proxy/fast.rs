@@ -45,7 +45,8 @@ pub(super) fn remember(request: &Request, aim: &Aim, whose: &Whose) {
     });
 }
 
-/// Whether the slow path has something to do for the request: to cut a part out of the answer, to count how far it has gone.
+/// Returns whether the slow path has something to do for the request: to cut a part out of the answer, to count how far
+/// it has gone.
 pub(super) fn is_odd(request: &Request) -> bool {
     ["Range", "Max-Forwards"].iter().any(|name| request.target.headers_in.contains(name))
 }
@@ -103,7 +104,7 @@ struct Answer {
     pieces: SmallVec<[Bytes; 2]>,
     /// Of those, in bytes.
     length: usize,
-    /// What has come last, if nothing more is taken here.
+    /// The last message, if it is not handled here.
     other: Option<Result<Event, Broken>>,
     has_urls: bool,
 }

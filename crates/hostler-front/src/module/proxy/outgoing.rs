@@ -13,7 +13,7 @@ use hostler_http1::response::field;
 const CONDITIONS: [&[u8]; 5] =
     [b"if-match", b"if-modified-since", b"if-range", b"if-unmodified-since", b"if-none-match"];
 
-/// What is said of the connection and the body.
+/// The framing of the connection and the body.
 #[derive(Clone, Copy)]
 pub(super) struct Framing<'a> {
     pub(super) sending: Sending,
@@ -84,7 +84,7 @@ fn about_body(out: &mut Vec<u8>, framing: Framing<'_>, is_old: bool) {
     }
 }
 
-/// Which of its names the server is called by.
+/// Returns the `Host` field for the server.
 pub(super) fn host(request: &Request, to: &Destination) -> Vec<u8> {
     if request.resource.dir.proxy.preserve_host == Some(true) {
         let own = || variables::virtual_host(&request.server, &request.client.peer).into_owned();
@@ -131,13 +131,13 @@ fn max_forwards(request: &Request) -> Option<i64> {
     }
 }
 
-/// What the client says of how many servers may hand its request on.
+/// Returns the client's limit of forwarding servers.
 pub(super) fn asked_forwards(request: &Request) -> Option<i64> {
     let text = std::str::from_utf8(request.target.headers_in.find("Max-Forwards")?).ok()?.trim();
     Some(text.parse().unwrap_or(0))
 }
 
-/// What `Via` says of this server.
+/// Returns this server's entry in `Via`.
 pub(super) fn via(request: &Request, via: Via, version: Version) -> Vec<u8> {
     let name = variables::virtual_host(&request.server, &request.client.peer);
     let port = variables::server_port(request);

@@ -14,7 +14,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
-/// What has ended an exchange before its time.
+/// The cause that has ended an exchange early.
 pub(super) enum Broken {
     /// The client's body.
     Client(BodyError),
@@ -30,9 +30,9 @@ pub(super) struct Conversation {
     /// It counts among those that the server is at.
     pub(super) usage: Usage,
     pub(super) received: u64,
-    /// What a server that changes the protocol has to show that it has understood.
+    /// The key with which a server that changes the protocol has to prove that it has understood.
     pub(super) key: Option<String>,
-    /// What has been taken of it already, and is still to be looked at.
+    /// Messages that were received already and not yet looked at.
     taken: VecDeque<Result<Event, Broken>>,
 }
 
@@ -81,9 +81,9 @@ impl Conversation {
 pub(super) struct Output {
     /// `None`: the answer is complete, or has broken off.
     pub(super) conversation: Option<Conversation>,
-    /// What came before anybody took it.
+    /// Output that arrived before anything took it.
     pub(super) gathered: AnswerPieces,
-    /// What has come behind the body.
+    /// The trailers after the body.
     pub(super) trailers: Option<Table>,
     /// For the log.
     pub(super) request: Box<Request>,

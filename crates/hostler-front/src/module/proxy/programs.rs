@@ -111,7 +111,7 @@ async fn attempt(
     Ok(BusyBody::around(body, usage))
 }
 
-/// What is connected to.
+/// Returns the address to connect to.
 pub(super) fn target(request: &Request, to: &Destination, timeout: Duration) -> Target {
     Target {
         address: address(&to.url),
@@ -223,7 +223,7 @@ fn variables(request: &Request) -> Vec<(Vec<u8>, Vec<u8>)> {
     all.iter().filter_map(|(name, usual)| Some((name.as_bytes().to_vec(), value(name, usual)?))).collect()
 }
 
-/// What a container wants to be told before it believes anything (`secret=`).
+/// Returns the secret that a container requires (`secret=`).
 pub(super) fn secret(to: &Destination) -> Option<Attribute<'_>> {
     to.parameters.secret.as_deref().map(|secret| Attribute::Secret(secret.as_bytes()))
 }

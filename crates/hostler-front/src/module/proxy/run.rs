@@ -35,9 +35,9 @@ use std::time::Duration;
 
 /// An answer that has come so far is sent in one piece.
 pub(super) const WHOLE: usize = 64 << 10;
-/// How long a server that is asked whether it wants a body may think about it, before it is sent all the same.
+/// The time that a server may take to say whether it wants a body, before it is sent nevertheless.
 const ASKED: Duration = Duration::from_secs(1);
-/// How often a request is sent once more to a server that may not have seen it.
+/// The most repetitions of a request to a server that may not have seen it.
 const MOST_REPEATS: u32 = 2;
 
 /// Why there is no answer of a server.
@@ -238,7 +238,7 @@ fn parts(conversation: Conversation) -> (Upload, Usage) {
     (conversation.upload, conversation.usage)
 }
 
-/// Whether the server may have seen nothing of the request, so that it is sent once more on a new connection.
+/// Returns whether the server may have seen nothing of the request, so that it is sent once more on a new connection.
 fn may_repeat(request: &Request, failure: &Failure, upload: &mut Upload) -> bool {
     let unsent = upload.is_some() && upload.sent == 0;
     let idempotent =
@@ -275,7 +275,7 @@ pub(super) fn outgoing(request: &Request, to: &Destination, upload: &Upload, key
     }
 }
 
-/// Whether the client waits for the server's word before it sends its body, and the server is to be asked.
+/// Returns whether the client waits for the server's word before it sends its body, and the server is to be asked.
 fn expects(request: &Request) -> bool {
     let said = request
         .target

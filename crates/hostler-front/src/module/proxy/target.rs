@@ -1,4 +1,4 @@
-//! Which URL a request has at another server (`proxy_http_canon`), and which server that is.
+//! The URL of a request at another server (`proxy_http_canon`), and that server.
 
 use super::{PREFIX, ProxyState, mounted};
 use crate::log::{self, Severity};
@@ -36,7 +36,7 @@ impl Aim {
     }
 }
 
-/// Who may answer.
+/// The possible source of a response.
 pub(super) enum Whose {
     One(Destination),
     Balancer(Arc<Balancer>, Arc<BalancerConfig>),
@@ -49,7 +49,7 @@ pub(super) struct Destination {
     /// Its own URL, to which the path belongs.
     pub(super) url: Arc<Url>,
     pub(super) parameters: Arc<Parameters>,
-    /// Nobody has said anything of it: nothing is kept for it.
+    /// No configuration mentions it: no state is kept for it.
     pub(super) is_unknown: bool,
     /// Path and query.
     pub(super) path: Vec<u8>,
@@ -118,7 +118,7 @@ pub(super) fn split(url: &[u8]) -> (&[u8], &[u8]) {
     url.split_at(end)
 }
 
-/// Who may answer it.
+/// Returns the server or servers that may answer.
 pub(super) fn whose(request: &Request, aim: &Aim) -> Result<Whose, Halt> {
     let (conf, shared) = (&request.server.conf.proxy, &request.thread.shared);
     if let Some(mounted) = mounted(request) {
@@ -194,19 +194,19 @@ pub(super) fn member(
 }
 
 impl Destination {
-    /// How long it may be silent.
+    /// Returns the longest silence.
     pub(super) fn timeout(&self, request: &Request) -> Duration {
         let usual =
             || request.server.conf.proxy.timeout.unwrap_or_else(|| settings::timeout(&request.server));
         self.parameters.timeout.unwrap_or_else(usual)
     }
 
-    /// How long connecting to it may take.
+    /// Returns the time limit for connecting.
     pub(super) fn connect_timeout(&self, request: &Request) -> Duration {
         self.parameters.connect_timeout.unwrap_or_else(|| self.timeout(request))
     }
 
-    /// What the client wants the connection to change to, if that is wanted here (`upgrade=`, `ws://`).
+    /// Returns the protocol that the client wants to change to, if it is allowed here (`upgrade=`, `ws://`).
     pub(super) fn upgrade<'r>(&self, request: &'r Request) -> Option<&'r Bytes> {
         let asked = websocket::asked(request).or_else(|| asked_on_a_connection(request))?;
         let is = |name: &str| name == "*" || asked.eq_ignore_ascii_case(name.as_bytes());

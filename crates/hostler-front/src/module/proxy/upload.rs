@@ -14,15 +14,15 @@ use std::task::{Context, Poll};
 
 /// A body without a length that is no longer than this is given one: not all servers know chunks.
 const GATHERED: usize = 16 << 10;
-/// What is gathered where a length has to be told (`proxy-sendcl`).
+/// The most bytes that are gathered where a length is required (`proxy-sendcl`).
 const MEASURED: usize = 1 << 20;
 
 /// A request's body.
 pub(super) struct Upload {
     body: RequestBody,
-    /// What has been read before it was sent.
+    /// The bytes read before sending.
     first: Vec<Bytes>,
-    /// What of that is still to be sent.
+    /// The bytes of those that are still to be sent.
     next: VecDeque<Bytes>,
     /// All of the body is in `first`.
     is_whole: bool,
@@ -113,7 +113,7 @@ impl Upload {
         self.body.behind(&self.first)
     }
 
-    /// Whether there is one.
+    /// Returns whether there is one.
     pub(super) fn is_some(&self) -> bool {
         self.sending != Sending::None
     }
@@ -166,7 +166,7 @@ impl Upload {
     }
 }
 
-/// What has been read of the request's body for a server that could not be connected to.
+/// The part of the request's body that was read for a server that could not be reached.
 #[derive(Default)]
 pub(super) struct BodySoFar {
     pub(super) upload: Option<Upload>,

@@ -1,4 +1,4 @@
-//! What rules wait for: files, sub-requests, maps. Each is fetched once for a request's rules in one place.
+//! Values that rules wait for: files, sub-requests, maps. Each is fetched once for a request's rules in one place.
 
 use super::maps;
 use super::view::View;
@@ -14,7 +14,7 @@ use std::collections::HashMap;
 /// A note on a sub-request: the path of the one whose rules want to know about it.
 const AHEAD_OF: &str = "rewrite-ahead-of";
 
-/// What a rule has asked a map for, and what was found.
+/// The rules' map look-ups, with their results.
 type MapAnswers = HashMap<(Box<str>, Vec<u8>), Option<Vec<u8>>>;
 
 /// A variable's value in a sub-request for a path.

@@ -27,7 +27,7 @@ pub(crate) struct MapCache {
     size: usize,
 }
 
-/// What changes with a file's content.
+/// The version of a file's content.
 type Version = (u64, u64, u64, i64, u32, i64);
 
 fn version(info: &FileInfo) -> Version {

@@ -29,7 +29,7 @@ use tokio::sync::{mpsc, oneshot};
 const LONGEST: usize = 64 << 10;
 /// Requests that may wait for one program.
 const QUEUE: usize = 1000;
-/// How long one that has failed is not started again.
+/// The time in which one that has failed is not started again.
 const REST: Duration = Duration::from_secs(1);
 
 /// A question, and who wants to know.
@@ -38,7 +38,7 @@ struct Ask {
     tell: oneshot::Sender<Result<Vec<u8>, String>>,
 }
 
-/// Which program: the site's, the map's name, path and arguments.
+/// Identifies a program: the site, the map's name, path and arguments.
 type Name = (SiteId, Box<str>, Box<[Box<str>]>);
 
 /// The programs of the front's configuration that were ever asked. Reloads bring another front.
@@ -192,7 +192,7 @@ impl Process for Started {
     }
 }
 
-/// What it writes to its standard error.
+/// Its standard error.
 struct ErrorLines {
     thread: Rc<Thread>,
     server: Arc<Server>,

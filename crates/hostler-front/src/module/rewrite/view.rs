@@ -54,7 +54,7 @@ impl<'a> View<'a> {
         }
     }
 
-    /// What rules have looked at, and whether what they found stays while the site's epoch does.
+    /// Returns what rules have looked at, and whether their findings hold while the site's epoch does.
     pub(super) fn looks(&self) -> (Looks, bool) {
         (self.looks.get(), self.host.is_lasting())
     }
@@ -312,7 +312,7 @@ impl Host for View<'_> {
     }
 }
 
-/// What a variable depends on of a `GET`, beside its host and path.
+/// Returns the properties of a `GET` that a variable depends on, besides host and path.
 fn looks_of(variable: Core) -> Looks {
     match variable {
         Core::RequestUri

@@ -20,7 +20,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-/// What the site's process starts: an engine's name, of what is installed beside the site's program.
+/// The program that the site's process starts: the name of an engine installed beside the site's program.
 pub(super) const PROGRAM: &[u8] = b"servlet";
 /// Requests at the same time, where nothing is said.
 const THREADS: u32 = 150;
@@ -29,26 +29,26 @@ const SPARE: u32 = 32;
 /// `HostlerPoolIdle` where nothing is said, in seconds: a start takes seconds of processor time, so it is longer than that of
 /// other pools.
 const IDLE: u32 = 1800;
-/// How long a request waits for a connection that is busy before a further one is made.
+/// The time a request waits for a busy connection before another one is made.
 const PATIENCE: Duration = Duration::from_millis(1);
-/// How long a connection may take: the socket is there from the start.
+/// The time limit for connecting: the socket exists from the start.
 const CONNECT: Duration = Duration::from_secs(5);
 /// Connections of a site that speak another protocol (WebSocket) at the same time.
 const MOST_UPGRADED: u32 = 4096;
-/// How long it waits after a start that has failed, first and at most.
+/// The pauses after a failed start, first and at most.
 const PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(30));
 
-/// Where a request's application is.
+/// The virtual machine of a request's application.
 #[derive(Clone)]
 pub(super) struct Machine {
     /// The virtual host whose log it writes to.
     pub(super) server: Arc<Server>,
     pub(super) target: Arc<Target>,
-    /// What the request's virtual host is called there.
+    /// The name of the request's virtual host there.
     pub(super) host: Arc<str>,
-    /// What counts the connections that have changed to another protocol.
+    /// The counter of connections that have changed to another protocol.
     pub(super) upgraded: Arc<Upstream>,
-    /// Whether something tells the pool that there are such connections.
+    /// True if something tells the pool that there are such connections.
     pub(super) kept: Arc<AtomicBool>,
     /// The prefix of the site's own folders, if `work=` sets their place (engines/servlet: `place`).
     pub(super) folder: Option<Arc<str>>,
@@ -80,7 +80,7 @@ pub(super) fn all(thread: &Thread) -> &'static [Box<str>] {
     &machines(&thread.shared).paths
 }
 
-/// That of a request.
+/// Returns the virtual machine of a request.
 ///
 /// # Errors
 /// Its virtual host has none.
@@ -188,7 +188,7 @@ impl Machines {
     }
 }
 
-/// What the site's process starts.
+/// Returns the program that the site's process starts.
 fn program(server: &Server, settings: &Settings, args: Vec<String>) -> Listening {
     Listening {
         path: PROGRAM.into(),
@@ -248,7 +248,7 @@ fn argument(host: &str, app: &App) -> String {
     text
 }
 
-/// What tells apart the folders of two servers' sites of one user (FNV-1a): the same after a restart.
+/// Distinguishes the folders of two servers' sites of one user (FNV-1a): stable over restarts.
 fn key(server_root: &str, site: &str) -> u64 {
     let bytes = server_root.bytes().chain([0]).chain(site.bytes());
     bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))

@@ -40,17 +40,17 @@ const ASK: &[u8] = b"hostler.upgrades";
 const OWN: &[u8] = b"servlet/";
 /// The field of its answer that names it.
 const SOCKET: &str = "Hostler-Socket";
-/// What is told of the request, in the form of a query.
+/// The field with the request's facts, in the form of a query.
 const FACTS: &[u8] = b"Hostler-Facts";
 /// Fields that an application is told otherwise, or must not believe.
 const NOT_SENT: [&[u8]; 2] = [FACTS, b"Proxy-Authorization"];
-/// How long connecting may take: the socket is there.
+/// The time limit for connecting: the socket exists.
 const CONNECT: Duration = Duration::from_secs(5);
-/// How often a virtual machine that has only such connections is told to be in use: more often than what is unused gives way to
-/// others (`HostlerMemory`).
+/// The interval at which a virtual machine with only such connections is marked as used: shorter than the time after
+/// which unused pools give way to others (`HostlerMemory`).
 const LOOK: Duration = Duration::from_millis(400);
 
-/// What the client wants to change to; `None`: nothing that an application could do.
+/// Returns the protocol that the client wants to change to; `None`: none that an application could speak.
 pub(super) fn wanted(request: &Request) -> Option<Bytes> {
     if let Some(protocol) = websocket::asked(request) {
         return (!request.is_sub()).then(|| protocol.clone());
@@ -170,7 +170,7 @@ fn head(request: &Request, host: &str, protocol: &[u8], key: Option<&str>) -> By
     out.into()
 }
 
-/// What AJP has places for.
+/// Encodes the facts that AJP has fields for.
 fn facts(request: &Request) -> Vec<u8> {
     let peer = &request.client.peer;
     let mut out = Vec::with_capacity(256);
@@ -218,7 +218,7 @@ struct Conversation {
     exchange: Exchange,
     upstream: Arc<Upstream>,
     usage: Usage,
-    /// What the application has to show that it has understood.
+    /// The key with which the application has to prove that it has understood.
     key: Option<String>,
 }
 

@@ -7,7 +7,7 @@ use crate::values::table::Table;
 use bytes::Bytes;
 use hostler_config::directives::session::Dir;
 
-/// What is said of a cookie that nothing is said of, when it is set and when it is taken back.
+/// The attributes of a cookie without configured ones, when it is set and when it is removed.
 const ATTRIBUTES: &str = "HttpOnly;Secure;Version=1";
 
 const FIELDS: [&str; 2] = ["Cookie", "Cookie2"];

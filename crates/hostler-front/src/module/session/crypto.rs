@@ -31,12 +31,12 @@ const ROUNDS: NonZeroU32 = NonZeroU32::new(4096).expect("it is not zero");
 
 /// Keys and salts that a thread remembers.
 const KEYS: usize = 256;
-/// How long a salt of ours is good.
+/// The lifetime of a salt.
 const LIFETIME: Duration = Duration::from_secs(3600);
 
 type Salt = [u8; SALT];
 
-/// What a key is made of.
+/// The inputs of a key.
 #[derive(Clone, PartialEq, Eq)]
 struct Recipe {
     passphrase: Arc<str>,
@@ -44,7 +44,7 @@ struct Recipe {
     cipher: Cipher,
 }
 
-/// What a thread remembers; small tables, the oldest first.
+/// A thread's memory of keys; small tables, the oldest first.
 #[derive(Default)]
 struct KeyCache {
     keys: Vec<(Recipe, Vec<u8>)>,

@@ -17,7 +17,7 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
 
-/// How a program is asked.
+/// The request to a program.
 #[derive(Clone)]
 pub(crate) struct Program {
     pub(crate) target: Arc<Target>,

@@ -21,33 +21,33 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-/// How much of an answer is waited for, so that its length is known before it is sent, in bytes.
+/// The most bytes of a response that are gathered so that its length is known before it is sent.
 const WHOLE: usize = 64 << 10;
-/// How long that wait may delay an answer that comes slowly. Most programs end right after their output.
+/// The longest delay that this causes for a response that arrives slowly. Most programs end right after their output.
 pub(super) const PATIENCE: Duration = Duration::from_millis(5);
 /// Most of a body without a length that is kept until it has one: programs ask for it.
 const MEASURED: usize = 256 << 10;
 
-/// What is asked of whom.
+/// The request to a pool.
 pub(crate) struct Ask {
     pub(crate) target: Arc<Target>,
     pub(crate) environment: Environment,
     pub(crate) keep: Keep,
-    /// What the program is asked to be.
+    /// The role that the program is asked for.
     pub(crate) role: Role,
     /// The file that a program is to filter ([`Role::Filter`]).
     pub(crate) file: Option<RequestBody>,
-    /// How long the program may neither read nor write when it is its turn.
+    /// The longest time the program may neither read nor write when it is its turn.
     pub(crate) timeout: Duration,
-    /// Whose lines those are in the log.
+    /// The module named in its log lines.
     pub(crate) module: &'static str,
-    /// What an answer's `Location` means.
+    /// The meaning of a response's `Location`.
     pub(crate) redirects: Redirects,
     /// Statuses of failures, where they are not the usual ones.
     pub(crate) status: fn(&Error) -> u16,
 }
 
-/// What an answer's `Location` means.
+/// The meaning of a response's `Location`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Redirects {
     /// A field like any other: what status goes with it the program says (mod_proxy_fcgi).
@@ -209,7 +209,7 @@ impl<P: Variables> Again<P> {
     }
 }
 
-/// What [`begin`] has come to.
+/// The result of [`begin`].
 type Start<P> = (Conversation<P>, Option<Again<P>>);
 
 async fn begin<P: Variables>(
@@ -260,7 +260,7 @@ async fn begin<P: Variables>(
     Ok((Box::new(program), again))
 }
 
-/// How long the request's own body is, which is known by now.
+/// Returns the length of the request's own body, which is known by now.
 fn length(environment: &Environment) -> u64 {
     environment.value("CONTENT_LENGTH").and_then(hostler_http1::framing::decimal).unwrap_or(0)
 }
@@ -366,7 +366,7 @@ pub(crate) fn fail(request: &mut Request, module: &str, error: &Error, status: u
 
 /// Writes a program's lines to the ErrorLog.
 struct ErrorLines {
-    /// What the log's lines need of the request, and nothing else of it.
+    /// The facts of the request that log lines need.
     request: Request,
     module: &'static str,
 }

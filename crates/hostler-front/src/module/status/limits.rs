@@ -1,5 +1,5 @@
-//! What each site takes of its limits by control group (`HostlerSiteMemory`, `HostlerSiteCPU`, `HostlerSiteTasks`): a
-//! table for the status page, lines for Prometheus. Where no site has limits there is nothing of either.
+//! Each site's use of its cgroup limits (`HostlerSiteMemory`, `HostlerSiteCPU`, `HostlerSiteTasks`): a table for the
+//! status page, lines for Prometheus. Without limits there are neither.
 
 use super::Site;
 use super::html::escaped;

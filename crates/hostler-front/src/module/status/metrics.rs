@@ -115,7 +115,7 @@ fn errors(out: &mut String, pools: &[Status]) {
     }
 }
 
-/// What engines tell of their pools.
+/// Writes the engines' figures of their pools.
 fn figures(out: &mut String, pools: &[Status]) {
     let mut all: Vec<&Figure> = pools.iter().flat_map(|pool| &pool.figures.all).collect();
     all.sort_unstable_by_key(|figure| figure.name);

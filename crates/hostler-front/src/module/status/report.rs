@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{UnixListener, UnixStream};
 
-/// How long somebody may take to read the answer.
+/// The time limit for a client to read the reply.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// After a failed accept (no descriptors left).
 const PAUSE: Duration = Duration::from_millis(200);
@@ -56,7 +56,7 @@ fn listener(socket: OwnedFd) -> io::Result<UnixListener> {
     UnixListener::from_std(listener)
 }
 
-/// What is wanted. Who asks is the server's user, or root.
+/// Reads the request. The client is the server's user, or root.
 async fn ask(stream: &mut UnixStream) -> io::Result<Ask> {
     let mut head = [0; HEAD];
     stream.read_exact(&mut head).await?;
@@ -161,7 +161,7 @@ fn distribution(histogram: &Histogram) -> Distribution {
     Distribution { counts: histogram.counts.to_vec(), sum: histogram.sum }
 }
 
-/// What an engine of a tenant may have had a say in: short, and without characters that control a terminal.
+/// Cleans a text that a tenant's engine may have influenced: short, and without characters that control a terminal.
 pub(super) fn text(from: &str) -> String {
     from.chars().map(|c| if c.is_control() { ' ' } else { c }).take(LONGEST).collect()
 }

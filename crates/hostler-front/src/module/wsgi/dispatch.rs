@@ -15,7 +15,7 @@ use hostler_python_technique::{DIR, LOG, Where};
 /// Longest name of a group or an application, in bytes: the front keeps those that there are.
 const LONGEST: usize = 255;
 
-/// Where the application runs, as far as the script says so; `None`: there is no script.
+/// Returns where the application runs, as the script decides; `None`: there is no script.
 pub(super) async fn dispatched(request: &mut Request, led: MatchedRules) -> Result<Option<Where>, Halt> {
     let dir = request.resource.dir.clone();
     let Some(script) = &dir.part(&DIR).dispatch else { return Ok(None) };

@@ -1,5 +1,5 @@
-//! What a worker asks beyond an answer: that a file of the site's be sent (`wsgi.file_wrapper`), so that it is free for others
-//! while a slow client takes it.
+//! A worker's request beyond a response: to send a file of the site (`wsgi.file_wrapper`), so that it is free for
+//! others while a slow client reads it.
 //!
 //! The worker says where the file stands, and which one it is. The site's process opens it, as it opens what a URL leads to:
 //! a descriptor of the worker's own could be of a file system of the tenant's making, and reading from that may never

@@ -27,7 +27,7 @@ use hostler_wire::work::request_flag;
 use std::future::poll_fn;
 use std::sync::Arc;
 
-/// What guards.
+/// Registers the access hooks.
 pub(crate) static MODULE: Module = Module {
     hooks: &[Hook {
         phase: Phase::Access,

@@ -1,4 +1,5 @@
-//! Whether a script is another one than its group's workers have loaded (`WSGIScriptReloading`): then they are made anew.
+//! True if a script is another one than its group's workers have loaded (`WSGIScriptReloading`): then they are made
+//! anew.
 //!
 //! Here only what the site's process saw of the file is compared.
 
@@ -8,7 +9,7 @@ use hostler_wire::site::FileInfo;
 use std::cell::RefCell;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
-/// What tells one state of a file from another.
+/// The identity of a file's state.
 type Facts = (u64, u64, u64, i64, u32);
 /// A virtual host, a group, a script.
 type Key = (u32, Arc<str>, Vec<u8>);
@@ -17,7 +18,7 @@ type Seen = HashMap<Key, Facts, foldhash::fast::RandomState>;
 /// Scripts that are remembered; beyond this all are forgotten, and then the next change of each is not noticed.
 const MOST: usize = 4096;
 
-/// What the workers have loaded, as far as that is known.
+/// The files that the workers have loaded, as far as known.
 static LOADED: LazyLock<Mutex<Seen>> = LazyLock::new(Mutex::default);
 
 thread_local! {
@@ -25,7 +26,7 @@ thread_local! {
     static SEEN: RefCell<Seen> = RefCell::default();
 }
 
-/// Whether it is. Said once for each change: whoever is told has the workers made anew.
+/// Returns whether it is. Said once for each change: whoever is told has the workers made anew.
 pub(super) fn is_newer(request: &Request, group: &Arc<str>, script: &[u8], info: &FileInfo) -> bool {
     let facts = (info.dev, info.ino, info.size, info.mtime, info.mtime_nsec);
     let key = (request.server.id, group.clone(), script.to_vec());

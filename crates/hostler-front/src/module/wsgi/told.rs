@@ -1,4 +1,4 @@
-//! What workers are told of a directory, encoded once.
+//! The settings of a directory for workers, encoded once.
 
 use crate::module::cgi;
 use crate::request::Request;
@@ -26,7 +26,7 @@ struct EncodedSettings {
     _dir: Arc<DirConfig>,
 }
 
-/// What has led to the application, beside the request's file, each by its place in its list.
+/// The rules that have led to the application, besides the request's file, each by its position in its list.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct MatchedRules {
     /// `WSGIScriptAlias`

@@ -11,7 +11,7 @@ use tokio::sync::oneshot;
 /// More parents than these no site has.
 const MOST_PARENTS: usize = 10_000;
 
-/// Who waits for an answer.
+/// The recipient of a reply.
 pub(super) enum Waiter {
     Walk(oneshot::Sender<(WalkResult, Option<OwnedFd>)>),
     List(oneshot::Sender<Result<Vec<Entry>, i32>>),
@@ -43,11 +43,11 @@ pub(super) struct Listening {
     pub(super) path: Vec<u8>,
     /// It ran already.
     pub(super) adopted: bool,
-    /// What it writes, where that is the site's to tell.
+    /// Its output, where the site reports it.
     pub(super) output: Vec<OwnedFd>,
 }
 
-/// What other fronts have started and share.
+/// The programs that other fronts have started and share.
 #[derive(Debug, Default)]
 pub(crate) struct Parents {
     /// Pools that have a warm parent, by name.

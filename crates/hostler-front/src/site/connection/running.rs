@@ -69,7 +69,7 @@ impl Running {
         self.pid
     }
 
-    /// Whether it is a parent that another front has started.
+    /// Returns whether it is a parent that another front has started.
     pub(crate) fn is_adopted(&self) -> bool {
         self.adopted
     }

@@ -10,26 +10,26 @@ use hostler_gateway::backend::ajp::{self, Ask};
 use hostler_gateway::backend::body::BodyLength;
 use std::time::Duration;
 
-/// What the request's own facts do not tell.
+/// Facts that the request itself does not have.
 #[derive(Debug, Default)]
 pub(crate) struct ContainerRequest<'a> {
     /// The target's path, encoded, without the query.
     pub(crate) path: &'a [u8],
-    /// What the container is to take for the server's name; `None`: what the client has used.
+    /// The server's name for the container; `None`: the one that the client used.
     pub(crate) server_name: Option<&'a [u8]>,
     /// Attributes beyond those that every container is told.
     pub(crate) attributes: Vec<Attribute<'a>>,
     /// The longest packet, in bytes.
     pub(crate) packet: usize,
-    /// How long the container may be silent; `None`: `Timeout`.
+    /// The longest silence of the container; `None`: `Timeout`.
     pub(crate) timeout: Option<Duration>,
-    /// What mod_jk does otherwise than mod_proxy_ajp.
+    /// mod_jk's differences from mod_proxy_ajp.
     pub(crate) as_jk: AsJk,
     /// The connection is closed behind the answer.
     pub(crate) is_last: bool,
 }
 
-/// What mod_jk does otherwise than mod_proxy_ajp.
+/// mod_jk's differences from mod_proxy_ajp.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct AsJk {
     /// A request without a body has a length of zero.
@@ -89,7 +89,7 @@ fn length_field(request: &Request, as_jk: AsJk, body: BodyLength) -> Option<Stri
     }
 }
 
-/// What has to be made for a head, which only borrows.
+/// Values made for a head, which only borrows.
 struct Texts {
     remote: String,
     remote_port: String,
@@ -116,7 +116,7 @@ impl Texts {
         }
     }
 
-    /// What AJP has a place for, and the names that mod_proxy_ajp gives to the rest.
+    /// Returns the attributes that AJP defines, and mod_proxy_ajp's names for the rest.
     fn attributes<'a>(&'a self, request: &'a Request) -> Vec<Attribute<'a>> {
         let mut all = vec![
             Attribute::Named(b"AJP_REMOTE_PORT", self.remote_port.as_bytes()),

@@ -1,4 +1,4 @@
-//! What every request for a URL comes to whose answer is a worker's.
+//! The reusable result for all requests of a URL that a worker answers.
 
 use super::Way;
 use super::socket::SocketWay;
@@ -13,7 +13,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// What is asked of whom.
+/// A request to a worker or server.
 pub(crate) struct Task {
     pub(crate) engine: &'static Engine,
     /// A process for each request.
@@ -27,14 +27,14 @@ pub(crate) struct Task {
     pub(crate) handler: Option<&'static [u8]>,
 }
 
-/// Who answers.
+/// The source of the response.
 pub(super) enum Route {
     Worker(Box<Task>, Rc<dyn Way>),
     /// A program at a socket, or another server; with the request that stands in for those that it is asked.
     Socket(Rc<dyn SocketWay>, Box<RefCell<Request>>),
 }
 
-/// What every request for a URL comes to before its handler.
+/// The reusable result of a URL's phases before its handler.
 pub(super) struct UrlRoute {
     /// As the phases left it, without what is one client's alone.
     pub(super) request: Request,
@@ -95,7 +95,7 @@ pub(crate) fn remember_socket(
     }
 }
 
-/// Whether the phases have put nothing into its answer.
+/// Returns whether the phases have put nothing into its answer.
 fn has_no_answer_yet(request: &Request) -> bool {
     let ends = |name: &str| request.notes.contains(name) || request.env.contains(name);
     request.reply.headers_out.len() == 0
@@ -113,8 +113,8 @@ fn facts(request: &Request) -> Option<Option<access_log::Facts>> {
     access_log::Facts::of(request).map(Some)
 }
 
-/// Whether nothing on the way to the handler has looked at more than host and path, and nothing on the way back has
-/// something to do that [`super::plain`] does not do.
+/// Returns whether nothing on the way to the handler has looked at more than host and path, and nothing on the way back
+/// has something to do that [`super::plain`] does not do.
 fn is_same_for_all(request: &Request, module: &str) -> bool {
     let dir = &request.resource.dir;
     request.target.body.is_empty()

@@ -15,12 +15,12 @@ use smallvec::SmallVec;
 use std::task::{Context, Poll};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Who answers requests for a URL over a socket.
+/// The source of responses for a URL over a socket.
 pub(crate) trait SocketWay {
     /// Asks; `None`: that is for the slow path ([`Self::respond_slowly`]).
     fn ask(&self, request: &Request) -> Option<Box<dyn SocketAnswer>>;
 
-    /// Whether the program hears of a client that leaves, so that its request is not served to its end.
+    /// Returns whether the program hears of a client that leaves, so that its request is not served to its end.
     fn ends_with_client(&self) -> bool {
         false
     }
@@ -34,7 +34,7 @@ pub(crate) trait SocketAnswer {
     /// Ready when all of it has come (`true`), or what has come is for the slow path (`false`).
     fn poll_whole(&mut self, context: &mut Context<'_>) -> Poll<bool>;
 
-    /// What has come, if there is nothing about it but fields and a body; asked when it is whole.
+    /// Returns the complete response, if it has only fields and a body.
     fn plain(&self) -> Option<PlainAnswer<'_>>;
 
     /// It has been taken.

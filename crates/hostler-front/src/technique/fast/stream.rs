@@ -17,18 +17,18 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::time::{Sleep, sleep};
 
-/// What the fast path has to know of a technique's answers.
+/// The fast path's view of a technique's responses.
 pub(crate) trait StreamTechnique: 'static {
     type Protocol: Protocol;
-    /// What is made of a whole answer before its fields are looked at.
+    /// The parsed form of a whole response before its fields are looked at.
     type Parsed;
 
-    /// How long the rest of an answer is waited for that has begun, before the slow path passes on what there is.
+    /// The time to wait for the rest of a started response before the slow path forwards the part received.
     const PATIENCE: Duration;
     /// Answers begin with a head of the protocol's own, and not with output.
     const HAS_HEAD: bool;
 
-    /// Whether a head begins an answer, and is nothing said before one.
+    /// Returns whether a head begins an answer, and is nothing said before one.
     fn is_answer(_: &<Self::Protocol as Protocol>::Head) -> bool {
         true
     }
@@ -64,7 +64,7 @@ pub(crate) fn output<P: Protocol>(said: &[Said<P>]) -> Bytes {
     }
 }
 
-/// What is said in a conversation.
+/// A message of an exchange.
 pub(crate) type Said<P> = Result<EventOf<P>, Error>;
 
 /// A conversation, and what has been said in it.

@@ -1,4 +1,4 @@
-//! What a pool needs of the front: its parent process, started by the site's process; what that is to load; the log.
+//! The front's services for a pool: its parent process, which the site's process starts; the parent's setup; the log.
 
 use crate::log;
 use crate::request::settings;
@@ -85,7 +85,7 @@ impl EngineHost {
         hasher.finish()
     }
 
-    /// What its program finds in its environment.
+    /// Returns the environment of its program.
     fn environment(&self) -> Vec<ByteBuf> {
         let mut all = environment(self.which.one_shot);
         if let (Some(groups), Some(group)) = (self.pool.key.engine.groups, &self.which.group) {
@@ -153,7 +153,7 @@ impl Host for EngineHost {
     }
 }
 
-/// What of the front's own environment an engine gets.
+/// Returns the part of the front's own environment that an engine gets.
 fn environment(one_shot: bool) -> Vec<ByteBuf> {
     let is_passed = |name: &str| PASSED.contains(&name);
     let passed = std::env::vars_os().filter(|(name, _)| name.to_str().is_some_and(is_passed));

@@ -11,7 +11,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How long addresses hold.
+/// The lifetime of addresses.
 const HOLD: Duration = Duration::from_secs(60);
 /// Most names that are remembered of a site; beyond this those are forgotten that were asked for longest ago.
 const MOST: usize = 512;
@@ -60,7 +60,7 @@ impl OfSite {
     }
 }
 
-/// What names stand for, by site.
+/// The addresses of names, by site.
 pub(super) struct Names(Vec<Mutex<OfSite>>);
 
 impl Names {

@@ -36,13 +36,13 @@ pub(crate) struct Listening {
     /// Most connections that wait until the program accepts them.
     pub(crate) backlog: u32,
     pub(crate) limits: Limits,
-    /// Which file it is: device, number, and when it was last changed; one that is replaced is another program.
+    /// The file's identity: device, inode, and time of the last change; a replaced file is another program.
     pub(crate) version: (u64, u64, i64, u32),
     /// Most processes of the site's programs together, this one among them.
     pub(crate) most: u32,
     /// It goes on over a reload: the front of the next generation has it, too.
     pub(crate) shared: bool,
-    /// What its lines are called in the log; `None`: as the protocol.
+    /// The module named in its log lines; `None`: the protocol's.
     pub(crate) module: Option<&'static str>,
 }
 

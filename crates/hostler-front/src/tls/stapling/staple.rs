@@ -18,14 +18,14 @@ const LEAST: Duration = Duration::from_secs(1);
 pub(in crate::tls) struct Staple {
     plain: Arc<CertifiedKey>,
     now: RwLock<Option<HandedOut>>,
-    /// Whether the first answer is there, or has failed to come.
+    /// True if the first answer is there, or has failed to come.
     settled: watch::Sender<bool>,
     about: CertId,
     responder: Responder,
     settings: Stapling,
 }
 
-/// What is handed out.
+/// The response that is handed out.
 struct HandedOut {
     certificate: Arc<CertifiedKey>,
     /// It says that the certificate is good.

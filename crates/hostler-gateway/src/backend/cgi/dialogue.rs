@@ -15,7 +15,7 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::unix::pipe;
 
-/// How long the end of a program is waited for whose output has ended.
+/// The time to wait for the exit of a program whose output has ended.
 const FAREWELL: Duration = Duration::from_millis(250);
 
 /// Why there is no answer. Nothing more can be asked then.
@@ -146,7 +146,7 @@ impl<P: Process, S: Sink> Dialogue<P, S> {
         }
     }
 
-    /// Whether it has said something before it was asked.
+    /// Returns whether it has said something before it was asked.
     fn has_spoken(&self) -> bool {
         use std::os::fd::AsFd as _;
         // The kernel is asked: the runtime may not have heard of it yet.

@@ -29,12 +29,12 @@ impl<I: Input> Stdin<I> {
         Self { pipe: Pipe::Direct(pipe), input, unsent: Bytes::new(), moved: false }
     }
 
-    /// Whether the client has to go on, not the program.
+    /// Returns whether the client has to go on, not the program.
     pub(super) fn awaits_input(&self) -> bool {
         self.unsent.is_empty()
     }
 
-    /// Whether the program has taken something since this was last asked.
+    /// Returns whether the program has taken something since this was last asked.
     pub(super) fn has_moved(&mut self) -> bool {
         std::mem::take(&mut self.moved)
     }

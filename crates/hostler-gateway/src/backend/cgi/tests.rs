@@ -123,7 +123,8 @@ impl Talk {
     }
 }
 
-/// Whether a process of the group is left, soon after. (Zombies are no processes; who reaps them is not our matter.)
+/// Returns whether a process of the group is left, soon after. (Zombies are no processes; who reaps them is not our
+/// matter.)
 fn lives(group: rustix::process::Pid) -> bool {
     let group = group.as_raw_nonzero().to_string();
     let member = |entry: std::fs::DirEntry| {

@@ -16,12 +16,12 @@ pub type Pool = stream::Pool<Http>;
 /// A request's conversation.
 pub type Exchange = stream::Exchange<Http>;
 
-/// What has to be known of a request beyond its bytes.
+/// The facts of a request beyond its bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct Ask {
-    /// How its body is sent.
+    /// The framing of its body.
     pub sending: Sending,
-    /// What makes its answer understood; another protocol may not be asked for.
+    /// The facts needed to interpret its response; another protocol cannot be requested.
     pub asked: RequestFacts,
 }
 

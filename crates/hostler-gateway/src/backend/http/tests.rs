@@ -1,6 +1,6 @@
 use super::*;
 
-/// What a reader makes of an answer that comes in pieces of so many bytes.
+/// Reads a response that arrives in pieces of so many bytes.
 fn read(text: &[u8], piece: usize, asked: RequestFacts) -> Result<(Vec<String>, bool), String> {
     let mut answer = Answer::to(asked, Limits::default());
     let (mut bytes, mut said, mut body) = (BytesMut::new(), Vec::new(), Vec::new());

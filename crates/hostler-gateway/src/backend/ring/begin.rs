@@ -1,4 +1,4 @@
-//! How a request gets a worker: at once, or when it has waited for its turn.
+//! Getting a worker for a request: at once, or after waiting for its turn.
 
 use super::{Exchange, Pool, RunningRequest, Work, listen};
 use crate::Error;

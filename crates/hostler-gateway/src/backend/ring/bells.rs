@@ -22,7 +22,7 @@ pub(crate) struct Bells {
     calls: Arc<Calls>,
 }
 
-/// How the front itself calls its threads; holds no descriptor.
+/// The front's own calls to its threads; holds no descriptor.
 #[derive(Debug)]
 pub(crate) struct Calls {
     threads: Vec<Notify>,
@@ -53,7 +53,7 @@ impl Bells {
 }
 
 impl Drop for Bells {
-    /// Nobody rings them any more.
+    /// Forgets the bells, which nothing rings any more.
     fn drop(&mut self) {
         self.calls.over.store(true, Release);
         self.calls.call();

@@ -25,7 +25,7 @@ use std::task::{Context, Poll, ready};
 /// [`OnAbandon`]: crate::backend::OnAbandon
 pub struct Exchange {
     begun: RunningRequest,
-    /// Where this thread keeps the channel.
+    /// The channel's slot in this thread.
     slot: usize,
     cutter: Cutter,
     unsent: Unsent,
@@ -44,9 +44,9 @@ pub struct Exchange {
     defined: Vec<u32>,
     /// Bytes of answers among what has not gone, at most.
     answers: usize,
-    /// Somebody has been told that there is no room yet, and is to be woken when there is.
+    /// A writer found no room and is to be woken when there is some.
     awaits_room: bool,
-    /// What it has been given since it last had to wait.
+    /// The input it was given since it last had to wait.
     turn: Turn,
     /// Slots are a thread's own.
     not_send: PhantomData<Rc<()>>,
@@ -119,13 +119,14 @@ impl Exchange {
         }
     }
 
-    /// Whether the request is run to its end when this is dropped.
+    /// Returns whether the request is run to its end when this is dropped.
     #[must_use]
     pub fn runs_to_end(&self) -> bool {
         self.begun.runs_on()
     }
 
-    /// Whether [`Self::poll_next`] has given nothing because it was the others' turn, not because nothing is there.
+    /// Returns whether [`Self::poll_next`] has given nothing because it was the others' turn, not because nothing is
+    /// there.
     #[must_use]
     pub fn rests(&self) -> bool {
         self.turn.rests
@@ -188,7 +189,7 @@ impl Exchange {
         }
     }
 
-    /// Whether the worker has died without having taken the request; it waits for another then.
+    /// Returns whether the worker has died without having taken the request; it waits for another then.
     fn may_begin_again(&mut self) -> bool {
         if self.bound || thread::with(self.slot, |entry| entry.channel.take_back()) != Some(true) {
             return false;
@@ -289,7 +290,7 @@ impl Exchange {
         self.answers += self.unsent.len() - before;
     }
 
-    /// Whether the worker is one of this pool.
+    /// Returns whether the worker is one of this pool.
     #[must_use]
     pub fn is_in(&self, pool: &Arc<Pool>) -> bool {
         Arc::ptr_eq(&self.begun.pool, pool)

@@ -16,11 +16,11 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 pub struct Frame {
     /// The message's kind.
     pub kind: u8,
-    /// What follows its head.
+    /// The part after its head.
     pub body: Bytes,
 }
 
-/// How the worker broke the protocol.
+/// The worker's violation of the protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Violation {
     #[error("it has overwritten its shared memory")]
@@ -35,7 +35,7 @@ pub(crate) enum Violation {
 
 /// Bytes of what a pool's workers have said that may be kept: some pieces for each of very many long answers.
 const MOST_KEPT: usize = 64 << 20;
-/// What is smaller is not counted: a request has few of them.
+/// Smaller buffers are not counted: a request has few of them.
 const UNCOUNTED: usize = 32 << 10;
 
 /// Bytes of what a pool's workers have said that are still kept, in messages, pieces of answers and what was made of
@@ -78,7 +78,7 @@ const PIECE: usize = 128 << 10;
 /// Cuts the worker's bytes into messages.
 #[derive(Debug, Default)]
 pub(crate) struct Cutter {
-    /// What has been read and not been cut off yet.
+    /// The bytes read and not yet cut into frames.
     pending: Bytes,
     /// The begin of a message, until it is there whole: what trickles in is not copied again and again.
     partial: Vec<u8>,
@@ -123,7 +123,7 @@ impl Cutter {
         Ok(true)
     }
 
-    /// Whether something can be cut off what has been put aside, if only an error.
+    /// Returns whether something can be cut off what has been put aside, if only an error.
     fn has_whole(&self) -> bool {
         let Some(head) = self.partial.first_chunk::<HEAD>() else { return self.body > 0 };
         let is_part = |(kind, length)| {
@@ -160,7 +160,7 @@ impl Cutter {
     }
 }
 
-/// What is to go to the worker and had no room.
+/// The bytes for the worker that found no room.
 #[derive(Debug, Default)]
 pub(crate) struct Unsent {
     bytes: Vec<u8>,
@@ -211,7 +211,7 @@ impl Unsent {
         self.bytes.len() - self.gone
     }
 
-    /// Whether all has gone.
+    /// Returns whether all has gone.
     pub(crate) fn is_empty(&self) -> bool {
         self.gone == self.bytes.len()
     }

@@ -1,5 +1,5 @@
-//! How a thread of the front hears that workers of a pool have something to say, or that the front itself calls it. What
-//! it is that they have to say it sees in the channels (`thread`), before it parks again.
+//! The notification of a front thread that a pool's workers have output, or that the front itself calls it. The thread
+//! finds the output in the channels (`thread`) before it parks again.
 
 use super::Pool;
 use super::bells::{Bells, Calls};
@@ -31,7 +31,7 @@ pub(crate) fn join(pool: &Arc<Pool>, thread: u32) -> Result<(), Error> {
     Ok(())
 }
 
-/// Whether this thread listens for the pool's bell.
+/// Returns whether this thread listens for the pool's bell.
 pub(crate) fn is_listening(pool: &Arc<Pool>) -> bool {
     POOLS.with_borrow(|pools| pools.iter().any(|known| known.as_ptr() == Arc::as_ptr(pool)))
 }

@@ -7,7 +7,7 @@ use std::os::fd::OwnedFd;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// How many are kept, at most.
+/// The most that are kept.
 const KEPT: usize = 64;
 
 /// One worker's memory, and the descriptor that it is given.

@@ -18,7 +18,7 @@ pub struct Channel {
     pub(super) finished: bool,
     /// The worker has been told that nobody waits.
     pub(super) told: bool,
-    /// Nobody waits, and the request is run to its end all the same.
+    /// Nothing waits for the request, and it runs to its end nevertheless.
     pub(super) runs_on: bool,
 }
 
@@ -46,7 +46,7 @@ impl Channel {
         self.told = true;
     }
 
-    /// Whether the request has ended, and whether its worker exits.
+    /// Returns whether the request has ended, and whether its worker exits.
     fn ended(&mut self, kept: &Arc<BytesInUse>) -> Result<Option<bool>, Violation> {
         // Asked before reading: what it said before it let the channel go is there.
         let free = self.channel.is_free();

@@ -9,7 +9,7 @@ use std::time::Instant;
 /// Bytes of answers that wait for a worker which is still heard: one waits for its answer before it goes on.
 const UNREAD: usize = 256 << 10;
 
-/// What has come of a look at the channel.
+/// The result of a look at the channel.
 pub(super) enum Step {
     Frame(Frame),
     Wait,

@@ -1,5 +1,4 @@
-//! What a thread of the front keeps of its conversations with workers: the channels, and who is to be woken when
-//! one has news.
+//! A front thread's exchanges with workers: the channels, and the tasks to wake when one has news.
 //!
 //! Conversations through memory beside connections (`backend::stream::link`) are looked at together with these.
 //!
@@ -18,16 +17,16 @@ use std::sync::{Arc, Weak};
 use std::task::{Poll, Waker};
 use std::time::{Duration, Instant};
 
-/// How long a request stays placed behind others at most: longer than it takes in all likelihood, and shorter than
-/// anybody notices.
+/// The longest time a request stays placed behind others: longer than it takes in all likelihood, and too short to
+/// notice.
 const STUCK: Duration = Duration::from_millis(1);
 
-/// How long a thread goes on without parking until it announces and looks all the same; longer by [`LOOK`] for each
-/// conversation, so that looking takes a small part of its time only.
+/// The time a thread works without parking before it announces and looks nevertheless; longer by [`LOOK`] for each
+/// exchange, so that looking takes only a small part of its time.
 const BUSY: Duration = Duration::from_micros(100);
 const LOOK: Duration = Duration::from_micros(1);
 
-/// How exactly timeouts are kept.
+/// The precision of timeouts.
 const SWEEP: Duration = Duration::from_millis(250);
 
 /// A conversation.
@@ -35,7 +34,7 @@ pub(super) struct Entry {
     pub(super) channel: Channel,
     pub(super) worker: Arc<Worker>,
     timeout: Duration,
-    /// Who waits for news.
+    /// The task that waits for news.
     pub(super) waker: Option<Waker>,
     /// Since when it has been placed behind other requests; `None`: it was not, or it is the worker's by now.
     behind: Option<Behind>,
@@ -43,15 +42,15 @@ pub(super) struct Entry {
     pub(super) stuck: bool,
     /// Since when it has been the worker's turn, and waited for.
     pub(super) waiting: Option<Instant>,
-    /// That was too long.
+    /// The time limit has passed.
     pub(super) late: bool,
 }
 
-/// Where and when a request was placed behind others.
+/// The place and time of a request that was placed behind others.
 struct Behind {
     pool: Arc<Pool>,
     since: Instant,
-    /// What its worker had ended then.
+    /// The number of requests that its worker had completed then.
     ended: u32,
 }
 
@@ -66,7 +65,7 @@ impl Entry {
         Self { channel, worker, timeout, waker: None, behind, stuck: false, waiting: None, late: false }
     }
 
-    /// Whether there is news for whoever waits. If not, the worker will ring the bell when there is.
+    /// Returns whether there is news for whoever waits. If not, the worker will ring the bell when there is.
     fn has_news_or_sleeps(&mut self) -> bool {
         self.is_over() || !self.channel.sleep()
     }
@@ -76,7 +75,7 @@ impl Entry {
         self.is_over() || self.channel.has_news()
     }
 
-    /// Whether there is news that is not in the channel.
+    /// Returns whether there is news that is not in the channel.
     fn is_over(&mut self) -> bool {
         if self.behind.is_some() && self.worker.going.load(Acquire) {
             self.take_back();
@@ -108,7 +107,7 @@ struct Thread {
     offers: usize,
     /// Keeps the thread from parking, so that it looks once more for what clients have sent.
     another_look: Option<Waker>,
-    /// Who that wakes is there.
+    /// The task that wakes others is there.
     looking: bool,
     /// It has looked since something was offered.
     has_looked: bool,
@@ -119,7 +118,8 @@ struct Thread {
 }
 
 impl Thread {
-    /// Whether it has gone on for so long that it has to look before it parks. Called once for each turn of a task.
+    /// Returns whether it has gone on for so long that it has to look before it parks. Called once for each turn of a
+    /// task.
     fn is_look_due(&mut self) -> bool {
         let open = self.entries.len() - self.free.len() + open_links();
         if open == 0 && self.offered.is_empty() {
@@ -229,9 +229,9 @@ pub(crate) fn announce() {
     announce_links();
 }
 
-/// Whether the thread is to look for what clients have sent before it announces what it has offered: requests that
-/// come while others are read are often there by now, and a worker is woken once for all of them. That look costs a
-/// tenth of waking.
+/// Returns whether the thread is to look for what clients have sent before it announces what it has offered: requests
+/// that come while others are read are often there by now, and a worker is woken once for all of them. That look costs
+/// a tenth of waking.
 fn looks_once_more() -> bool {
     let waker = THREAD.try_with(|thread| {
         let mut thread = thread.try_borrow_mut().ok()?;
@@ -348,7 +348,7 @@ async fn sweep_until_idle() {
 }
 
 impl Behind {
-    /// Whether the worker has ended nothing since it was last looked at, for long enough.
+    /// Returns whether the worker has ended nothing since it was last looked at, for long enough.
     fn is_stuck(&mut self, worker: &Worker) -> bool {
         if self.since.elapsed() < STUCK / 2 {
             return false;

@@ -13,14 +13,14 @@ pub struct Work {
     pub directory: (u32, Arc<[u8]>),
     /// The encoded message `ToWorker::Request`, perhaps behind others.
     pub request: Vec<u8>,
-    /// How long the worker may neither read nor write when it is its turn; then it is killed (504).
+    /// The longest time the worker may neither read nor write when it is its turn; then it is killed (504).
     pub timeout: TimeLimit,
-    /// What becomes of it when its client goes.
+    /// The treatment of the request when its client leaves.
     pub on_abandon: OnAbandon,
 }
 
 impl Work {
-    /// Whether messages with the request's body follow the request.
+    /// Returns whether messages with the request's body follow the request.
     pub(super) fn has_body(&self) -> bool {
         let mut messages = &*self.request;
         while let Some((head, rest)) = messages.split_first_chunk() {

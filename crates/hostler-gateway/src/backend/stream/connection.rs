@@ -12,8 +12,8 @@ use std::task::{Context, Poll, ready};
 const FIRST_READ: usize = 8 << 10;
 /// Space for reading once it turns out to be more.
 const NEXT_READ: usize = 64 << 10;
-/// What is to be sent, with answers to what the program has asked: who asks for more, and reads none of it, is not heard
-/// any further.
+/// The most bytes waiting to be sent, including answers to the program: a program that keeps requesting data without
+/// reading it is not read any further.
 const MOST_UNSENT: usize = 256 << 10;
 
 /// A connected socket that somebody speaks over, or through the memory beside it.
@@ -34,12 +34,12 @@ enum Beside {
     Used(Conversation),
 }
 
-/// What is to be sent.
+/// Bytes waiting to be sent.
 #[derive(Debug, Default)]
 pub(super) struct Unsent {
     /// The first bytes, shared with whoever may send them again.
     head: Bytes,
-    /// What follows them.
+    /// The bytes after them.
     rest: Vec<u8>,
     /// Bytes of it that have gone.
     gone: usize,
@@ -59,7 +59,7 @@ impl Unsent {
         self.head.is_empty() && self.gone == self.rest.len()
     }
 
-    /// Whether the program has asked for more than it will ever read.
+    /// Returns whether the program has asked for more than it will ever read.
     pub(super) fn is_too_much(&self) -> bool {
         self.len() > MOST_UNSENT
     }

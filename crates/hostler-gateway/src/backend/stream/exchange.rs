@@ -19,7 +19,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// How long the end of a program is waited for that has closed its connection, and how often is looked for it.
+/// The time to wait for the exit of a program that has closed its connection, and the interval of checks.
 const CAUSE: Duration = Duration::from_millis(200);
 const LOOK: Duration = Duration::from_millis(5);
 
@@ -36,7 +36,7 @@ pub struct Exchange<P: Protocol> {
     /// `None`: it is over.
     open: Option<Open<P>>,
     timer: Timer,
-    /// What it has said in a row.
+    /// Its output in a row.
     turn: Turn,
     /// Since when it has been the program's turn.
     waiting: Option<Instant>,

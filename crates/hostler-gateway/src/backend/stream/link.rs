@@ -34,7 +34,7 @@ use tokio::io::unix::AsyncFd;
 /// Most connections of a pool that have such memory; those beyond do without.
 const MOST: usize = 256;
 
-/// What the connections of a pool share.
+/// State that the connections of a pool share.
 #[derive(Debug)]
 pub struct Links {
     threads: u32,
@@ -129,7 +129,7 @@ pub(crate) struct Link {
     _counted: Counted,
 }
 
-/// Who is to be called, and how.
+/// The program to call, and the way to call it.
 #[derive(Debug)]
 struct Call {
     socket: Arc<OwnedFd>,
@@ -139,12 +139,13 @@ struct Call {
 }
 
 impl Call {
-    /// Whether both are for the same process.
+    /// Returns whether both are for the same process.
     fn is_as(&self, other: &Self) -> bool {
         self.process == other.process && Arc::ptr_eq(&self.bells, &other.bells)
     }
 
-    /// Whether somebody may hear it: the connection is not closed. One who has not read earlier calls hears those.
+    /// Returns whether somebody may hear it: the connection is not closed. One who has not read earlier calls hears
+    /// those.
     fn make(&self) -> bool {
         let sent = send(&self.socket, self.word, SendFlags::DONTWAIT | SendFlags::NOSIGNAL);
         matches!(sent, Ok(_) | Err(Errno::AGAIN))
@@ -152,7 +153,7 @@ impl Call {
 }
 
 impl Link {
-    /// Whether it is used.
+    /// Returns whether it is used.
     pub(super) const fn is_used(&self) -> bool {
         self.process.is_some()
     }
@@ -162,7 +163,7 @@ impl Link {
         self.process = Some(process);
     }
 
-    /// Who is to be called for what has been done since this was last asked.
+    /// Returns the program to call for everything done since the last call of this function.
     fn due_call(&self) -> Option<Call> {
         let process = self.process.filter(|_| self.memory.is_called())?;
         Some(self.call(process))
@@ -179,7 +180,7 @@ impl Link {
         if written == 0 && !bytes.is_empty() { Err(Errno::AGAIN) } else { Ok(written) }
     }
 
-    /// What is there, at most so many bytes.
+    /// Reads what is available, at most so many bytes.
     pub(super) fn read(&mut self, most: usize) -> Result<Vec<u8>, Errno> {
         let mut piece = Vec::new();
         self.channel.read(&mut piece, most).map_err(|_| Errno::BADMSG)?;

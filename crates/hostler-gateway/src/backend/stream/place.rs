@@ -22,7 +22,7 @@ pub struct OpenSeat<P: Protocol> {
     pub(super) socket: Option<Socket>,
     pub(super) unsent: Unsent,
     pub(super) answer: P::Answer,
-    /// What has come and is not understood yet.
+    /// Bytes that have arrived and were not interpreted yet.
     pub(super) pending: Bytes,
     /// Nothing of the request has been sent.
     pub(super) untouched: bool,

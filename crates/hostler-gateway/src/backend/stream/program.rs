@@ -26,7 +26,7 @@ const KEPT_LINE: usize = 300;
 pub struct Program<P: Protocol<Head = Infallible>, I, S: Sink> {
     /// `None`: it is over.
     exchange: Option<Exchange<P>>,
-    /// What is still to be read of the request's body.
+    /// The rest of the request's body.
     input: Option<I>,
     sink: S,
     lines: Lines,
@@ -35,7 +35,7 @@ pub struct Program<P: Protocol<Head = Infallible>, I, S: Sink> {
     last: VecDeque<String>,
     /// Output that was read before anybody took it.
     gathered: PieceQueue,
-    /// What somebody else was told, who has not looked at it.
+    /// Messages that another task received and has not looked at.
     said: VecDeque<Result<EventOf<P>, Error>>,
 }
 

@@ -1,4 +1,4 @@
-//! Where a connection lies while nobody speaks over it.
+//! An idle connection's seat.
 
 use super::link::Link;
 use super::socket::{Socket, is_silent};
@@ -27,7 +27,7 @@ pub struct Seat {
     left: AtomicU32,
     /// It has served a request.
     used: AtomicBool,
-    /// Who is to hear that it is closed.
+    /// The task to notify when it is closed.
     closed: UnboundedSender<ClosedError>,
 }
 
@@ -48,7 +48,7 @@ impl Seat {
         left > 1
     }
 
-    /// Whether it has served a request before.
+    /// Returns whether it has served a request before.
     pub(super) fn was_used(&self) -> bool {
         self.used.load(Relaxed)
     }

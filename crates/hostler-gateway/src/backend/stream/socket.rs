@@ -27,7 +27,7 @@ pub(super) struct Socket {
     pub(super) is_greeted: bool,
 }
 
-/// Who knows a socket.
+/// The owner of a socket's registration.
 #[derive(Debug)]
 enum Registration {
     /// No event loop does.
@@ -79,7 +79,7 @@ impl Socket {
         }
     }
 
-    /// What has come, at most so many bytes; none: the other side has closed its end.
+    /// Receives at most so many bytes; empty: the other side has closed its end.
     pub(super) fn receive(&mut self, most: usize) -> Result<Bytes, Errno> {
         if let Some(link) = self.link.as_mut().filter(|link| link.is_used()) {
             let piece = link.read(most)?;
@@ -97,8 +97,8 @@ impl Socket {
         matches!(&self.descriptor, Registration::Known(_, thread) if *thread == std::thread::current().id())
     }
 
-    /// Whether an idle one is as it should be: open, and nothing has been said unasked. Where the thread's event loop knows
-    /// it, as far as that has been told.
+    /// Returns whether an idle one is as it should be: open, and nothing has been said unasked. Where the thread's
+    /// event loop knows it, as far as that has been told.
     pub(super) fn is_silent(&self) -> bool {
         let Registration::Known(socket, _) = &self.descriptor else { return is_silent(self) };
         if !self.is_known_here() {

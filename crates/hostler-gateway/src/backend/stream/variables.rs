@@ -5,7 +5,7 @@ use crate::{Error, Kind};
 pub use hostler_fastcgi::Role;
 use std::convert::Infallible;
 
-/// What becomes of the connection after a request.
+/// The treatment of the connection after a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Keep {
     /// Another one may follow, if the protocol knows that.

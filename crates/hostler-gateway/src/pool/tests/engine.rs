@@ -20,7 +20,7 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
-/// What tests see of all parents and workers that were started.
+/// A view of all parents and workers that were started, for tests.
 #[derive(Default)]
 pub(super) struct Engine {
     pub(super) shared: Arc<Shared>,
@@ -32,7 +32,7 @@ pub(super) struct Shared {
     pub(super) loaded: AtomicU32,
     /// Parents that were started.
     pub(super) parents: AtomicU32,
-    /// What a parent that is there already answers, if there is one.
+    /// The reply of a parent that exists already, if there is one.
     pub(super) adopted: Mutex<Option<FromEngine>>,
     /// The next parents can't load.
     pub(super) fails: AtomicBool,
@@ -43,9 +43,9 @@ pub(super) struct Shared {
     /// No worker can be forked (EAGAIN).
     pub(super) barren: AtomicBool,
     pub(super) forked: AtomicU32,
-    /// What has been begun, in order, with the worker that did it.
+    /// The requests that have begun, in order, with their workers.
     pub(super) log: Mutex<Vec<(WorkerId, String)>>,
-    /// What has been done to its end without being abandoned.
+    /// The requests that were completed without being abandoned.
     pub(super) done: Mutex<Vec<String>>,
     /// Configurations told.
     pub(super) defined: AtomicU32,
@@ -214,7 +214,7 @@ struct Player {
     bells: Vec<OwnedFd>,
 }
 
-/// How a worker goes on after a request.
+/// A worker's continuation after a request.
 enum After {
     Next,
     /// The front is not woken for the answer if there is another request.
@@ -293,7 +293,7 @@ impl Player {
         if exits { After::Exit(Exit::Status(0)) } else { After::Next }
     }
 
-    /// What a request asks for before its usual answer, if that comes.
+    /// Performs a request's instruction before its usual response, if that comes.
     fn act(&self, verb: &str, rest: &str, talk: &mut Conversation) -> Option<After> {
         match verb {
             "wait" => self.wait(rest, talk),

@@ -1,4 +1,4 @@
-//! Who serves whom, and in which order.
+//! The assignment and order of requests.
 
 use super::*;
 use hostler_wire::work::ToWorker;

@@ -13,10 +13,10 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
-/// How long a request may take to notice that its worker is gone.
+/// The time in which a request should notice that its worker is gone.
 const NOTICED: Duration = Duration::from_secs(1);
 
-/// How long a parent may take to tell that a worker has ended.
+/// The time limit for a parent to report that a worker has exited.
 const TELLING: Duration = Duration::from_secs(3);
 
 /// Looks for what a parent should have told and has not: one that is stopped would keep it from the pool for ever.
@@ -27,8 +27,8 @@ pub(super) struct Watch {
 }
 
 impl Watch {
-    /// Whether the parent has left a worker unforked, or a death untold, for too long. `closed`: workers whose standard
-    /// error nobody holds any more; one that lives may have closed it.
+    /// Returns whether the parent has left a worker unforked, or a death untold, for too long. `closed`: workers whose
+    /// standard error nobody holds any more; one that lives may have closed it.
     pub(super) fn is_stuck(&mut self, pool: &Pool, closed: &[WorkerId], now: Instant) -> bool {
         let late = |record: &Record<Ring>| {
             record.state == WorkerState::Starting && now.saturating_duration_since(record.since) >= FAREWELL
@@ -46,7 +46,7 @@ impl Watch {
     }
 }
 
-/// Whether a process is alive.
+/// Returns whether a process is alive.
 pub(super) fn runs(pid: u32) -> bool {
     Stat::of(pid).is_some_and(|stat| !stat.is_dead())
 }

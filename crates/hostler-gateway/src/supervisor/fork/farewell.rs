@@ -13,14 +13,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::time::{sleep, timeout};
 
-/// How often is looked who is still there. Nobody tells, without a parent.
+/// The interval at which remaining processes are checked. Without a parent, nothing reports their end.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// What is left of a parent and its workers.
+/// The remains of a parent and its workers.
 pub(super) struct Farewell {
     pub(super) pool: Arc<Pool>,
     pub(super) process: Box<dyn Process>,
-    /// Which parent of the pool it was.
+    /// The pool's parent, by number.
     pub(super) generation: u32,
     /// The workers' standard error.
     pub(super) lines: HashMap<WorkerId, Rc<Lines>>,

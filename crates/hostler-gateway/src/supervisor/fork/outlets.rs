@@ -14,10 +14,10 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// How many are kept for later workers, at most.
+/// The most that are kept for later workers.
 const KEPT: usize = 64;
 
-/// Where lines go, with whose they are.
+/// The destination of lines, with their worker.
 type Sink = Rc<dyn Fn(WorkerId, &[u8])>;
 
 /// A worker's pipe.
@@ -25,7 +25,7 @@ struct Outlet {
     lines: Rc<Lines>,
     /// Of one that can be left to another: the end to write to.
     writer: Option<Rc<OwnedFd>>,
-    /// Whose it is.
+    /// The worker it belongs to.
     whose: Rc<Cell<WorkerId>>,
 }
 
@@ -37,7 +37,7 @@ pub(super) struct Outlets {
 }
 
 impl Outlets {
-    /// What a pool's workers write is kept for the cause of an error, and told to the host.
+    /// Keeps the output of a pool's workers for the cause of an error, and passes it to the host.
     pub(super) fn of<H: Host + 'static>(pool: &Arc<Pool>, host: &Rc<H>) -> Self {
         let (pool, host) = (Arc::downgrade(pool), host.clone());
         Self::new(move |id, line| {
@@ -102,7 +102,7 @@ impl Outlets {
         self.used.remove(&worker);
     }
 
-    /// What the workers write that are still there, when nobody else can be forked.
+    /// Returns the outlets of the workers that are still there when no more can be forked.
     pub(super) fn into_lines(self) -> HashMap<WorkerId, Rc<Lines>> {
         self.used.into_iter().map(|(worker, outlet)| (worker, outlet.lines)).collect()
     }

@@ -15,7 +15,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
-/// What a pool needs of the process that it is in. All is called on one thread.
+/// A pool's interface to its process. Everything is called on one thread.
 pub trait Host {
     /// Starts the engine's parent process, or unless it has to be `fresh`, takes over one that has loaded the same for
     /// another front.
@@ -23,7 +23,7 @@ pub trait Host {
     /// # Errors
     /// Whatever the cause is, it is told to the requests that wait.
     fn start(&self, fresh: bool) -> impl Future<Output = Result<NewParent, Error>>;
-    /// What the parent is to load.
+    /// Returns the parent's setup.
     fn setup(&self) -> Setup;
     /// A pipe for what a worker writes.
     ///
@@ -36,7 +36,7 @@ pub trait Host {
     fn in_use(&self);
     /// A line that a process of the pool wrote to its standard output or error, without its end.
     fn line(&self, pid: u32, line: &[u8]);
-    /// Whether the server is ending: then its processes end as they should, asked by others than the pool.
+    /// Returns whether the server is ending: then its processes end as they should, asked by others than the pool.
     fn is_ending(&self) -> bool {
         false
     }

@@ -1,4 +1,4 @@
-//! How a parent is started, or one that is there taken over: until workers can be forked from it.
+//! Starting a parent, or taking over one that exists: until workers can be forked from it.
 
 use super::Parent;
 use super::deaths::Watch;
@@ -21,14 +21,14 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::timeout;
 
-/// How long a parent may take until it says of which build it is; it has nothing else to do.
+/// The time limit for a parent's hello with its build id; it has nothing else to do.
 const HELLO: Duration = Duration::from_secs(10);
 /// This program, in the parent's place of an [`OtherBuild`].
 const OWN: &str = "hostler-front";
-/// How long a parent that is to be taken over may take to say that it can be; it has nothing else to do. One that
-/// takes longer is of no use: another one is started.
+/// The time limit for a parent to answer whether it can be taken over; it has nothing else to do. If it takes longer,
+/// another one is started.
 const TAKEN_OVER: Duration = Duration::from_secs(5);
-/// How long the end of a parent that has closed its socket is waited for.
+/// The time to wait for the exit of a parent that has closed its socket.
 const ENDING: Duration = Duration::from_secs(1);
 
 /// The parent does not listen any more.

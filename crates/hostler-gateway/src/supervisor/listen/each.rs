@@ -25,10 +25,10 @@ use tokio::sync::mpsc::error::SendError;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::task::spawn_local;
 
-/// How long after a conversation has broken off the program's end is waited for: it is the cause, mostly.
+/// The time to wait for the program's exit after an exchange has broken off: usually it is the cause.
 const CAUSE: Duration = Duration::from_millis(100);
 
-/// How long programs live.
+/// The lifetime of programs.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Lives {
     /// Requests that one serves; 0: any number.
@@ -72,7 +72,7 @@ impl From<OwnedFd> for NewConnection {
 /// A program, and how many requests it has left; 0: any number.
 type ProgramLease = (Rc<Program>, u32);
 
-/// What happens to connections and programs.
+/// The events of connections and programs.
 enum Event {
     /// There is a connection, and its program has begun to serve.
     Made(WorkerId, Rc<Program>, NewConnection),
@@ -84,7 +84,7 @@ enum Event {
 }
 
 impl Event {
-    /// Nobody hears of it.
+    /// Undoes a start that nothing waits for.
     fn undo(self) {
         if let Self::Made(_, program, _) = self {
             program.kill();

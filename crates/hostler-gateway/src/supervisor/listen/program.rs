@@ -31,7 +31,7 @@ pub(super) struct Program {
     ended: Notify,
     lines: RefCell<Vec<Rc<Lines>>>,
     last: Rc<RefCell<VecDeque<String>>>,
-    /// Who else is to have its lines.
+    /// The second recipient of its lines.
     listener: Rc<RefCell<Option<Listener>>>,
 }
 
@@ -95,17 +95,17 @@ impl Program {
         self.listener.replace(Some(listener));
     }
 
-    /// Whether it runs, and is not to end.
+    /// Returns whether it runs, and is not to end.
     pub(super) fn is_up(&self) -> bool {
         self.exit.get().is_none() && !self.asked.get()
     }
 
-    /// How it has ended, if that is known.
+    /// Returns its exit status, if known.
     pub(super) fn exit(&self) -> Option<Exit> {
         self.exit.get().flatten()
     }
 
-    /// How it has ended, in words.
+    /// Describes its exit in words.
     pub(super) fn how(&self) -> String {
         match self.exit.get() {
             None => "it runs".to_owned(),

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Mutex;
 
-/// How long after a connection has failed the program's end is waited for, which is the cause.
+/// The time to wait after a failed connection for the program's exit, which is the cause.
 const CAUSE: Duration = Duration::from_millis(250);
 
 impl<P: Protocol> Pool<P> {

@@ -65,7 +65,7 @@ impl SharedState {
         randoms[number as usize].pause(think)
     }
 
-    /// Whether there is another request to be sent: it is taken.
+    /// Returns whether there is another request to be sent: it is taken.
     fn take(&self) -> bool {
         let left = self.left.get();
         if left == Some(0) {
@@ -103,7 +103,7 @@ impl SharedState {
         Duration::from_secs_f64(limit.min(self.plan.timeout))
     }
 
-    /// Whether a request that took too long breaks the plan's limit: said, then.
+    /// Returns whether a request that took too long breaks the plan's limit: said, then.
     fn breaks_limit(&self) -> bool {
         let Some(Stop::Answer { seconds }) = self.plan.stop else { return false };
         let mut tally = self.tally.borrow_mut();

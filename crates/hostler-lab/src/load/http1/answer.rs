@@ -24,7 +24,7 @@ enum Framing {
 pub(super) struct Head {
     /// The status.
     pub(super) status: u16,
-    /// Whether the connection can take another request after the answer.
+    /// True if the connection can take another request after the answer.
     pub(super) keep: bool,
     framing: Framing,
 }
@@ -93,7 +93,7 @@ impl Answer {
         self.bytes = 0;
     }
 
-    /// Whether any byte of it came.
+    /// Returns whether any byte of it came.
     pub(super) fn has_begun(&self) -> bool {
         self.head.is_some() || !self.piece.is_empty()
     }

@@ -21,7 +21,7 @@ impl Connection {
         Ok(Self { socket, tls })
     }
 
-    /// Whether what comes is read in pieces that say nothing about whether there is more.
+    /// Returns whether what comes is read in pieces that say nothing about whether there is more.
     pub(super) const fn in_records(&self) -> bool {
         self.tls.is_some()
     }

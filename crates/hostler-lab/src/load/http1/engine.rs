@@ -98,7 +98,7 @@ impl<'a> Engine<'a> {
         Moment::try_from(self.begin.elapsed().as_nanos()).unwrap_or(Moment::MAX)
     }
 
-    /// Whether the plan is to end: cancelled, or a limit broke.
+    /// Returns whether the plan is to end: cancelled, or a limit broke.
     pub(super) fn is_over(&self) -> bool {
         self.tally.has_stopped() || self.cancel.load(Ordering::Relaxed)
     }
@@ -138,7 +138,7 @@ impl<'a> Engine<'a> {
         self.under_way
     }
 
-    /// Whether a phase of so many requests has had them all.
+    /// Returns whether a phase of so many requests has had them all.
     pub(super) const fn all_ended(&self) -> bool {
         matches!(self.mode, Mode::Closed { left: Some(0), .. }) && self.under_way == 0
     }

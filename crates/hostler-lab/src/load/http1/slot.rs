@@ -47,11 +47,11 @@ pub(super) struct Slot {
     pub(super) asked: Moment,
     /// Number of the phase that it was sent in.
     pub(super) phase: u32,
-    /// Whether its request was sent a second time.
+    /// True if its request was sent a second time.
     pub(super) retried: bool,
     /// When its request has waited too long.
     pub(super) deadline: Moment,
-    /// Whether a timer is set for that.
+    /// True if a timer is set for that.
     pub(super) armed: bool,
     /// When its pause ends; 0: has none.
     pub(super) wake: Moment,

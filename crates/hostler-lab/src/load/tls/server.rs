@@ -77,7 +77,7 @@ fn relay(socket: TcpStream, upstream: SocketAddr, config: Arc<ServerConfig>) -> 
     }
 }
 
-/// Whether an answer with a `Content-Length` is whole.
+/// Returns whether an answer with a `Content-Length` is whole.
 fn ends(answer: &[u8]) -> bool {
     let text = String::from_utf8_lossy(answer);
     let Some((head, body)) = text.split_once("\r\n\r\n") else { return false };

@@ -35,7 +35,7 @@ const THICK: f64 = 17.0;
 const FAR: f64 = 1.5;
 
 impl Bars {
-    /// Whether there is anything to draw.
+    /// True if there is anything to draw.
     pub(in crate::report) fn is_empty(&self) -> bool {
         self.panels.iter().flat_map(|panel| &panel.bars).all(|bar| bar.value.is_none())
     }

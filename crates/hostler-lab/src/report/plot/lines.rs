@@ -57,7 +57,7 @@ struct Frame {
 }
 
 impl Lines {
-    /// Whether there is anything to draw.
+    /// True if there is anything to draw.
     pub(in crate::report) fn is_empty(&self) -> bool {
         self.series.iter().all(|series| series.points.is_empty())
     }

@@ -81,7 +81,7 @@ fn series(name: &str, histogram: &Histogram<u64>, look: crate::report::plot::Loo
     Series { name: name.into(), look, points: parts.map(point).collect(), band: Vec::new() }
 }
 
-/// Whether there are enough answers for a percentile to be more than the longest one.
+/// Returns whether there are enough answers for a percentile to be more than the longest one.
 fn reaches(histogram: &Histogram<u64>, part: f64) -> bool {
     (1.0 - part) * histogram.len() as f64 >= 1.0 - 1e-9 || part <= 0.5
 }

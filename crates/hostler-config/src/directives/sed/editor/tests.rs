@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// What the parts of a script make of a text that comes in pieces of so many bytes.
+/// Applies the parts of a script to a text that arrives in pieces of so many bytes.
 fn edited_by(parts: &[&str], text: &str, size: usize) -> Result<String, Failed> {
     let mut script = Script::default();
     for part in parts {

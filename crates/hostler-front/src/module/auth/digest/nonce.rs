@@ -8,14 +8,14 @@ use std::fmt::Write as _;
 use std::sync::{LazyLock, Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// What nobody else knows. A front that gets no random bytes logs nobody in.
+/// The secret of nonces. A front that gets no random bytes logs no user in.
 static SECRET: LazyLock<Option<[u8; 32]>> = LazyLock::new(|| {
     let mut secret = [0; 32];
     let random = rustls::crypto::ring::default_provider().secure_random;
     random.fill(&mut secret).ok().map(|()| secret)
 });
 
-/// How old a nonce is.
+/// The age of a nonce.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Age {
     /// It is none of this front's.
@@ -24,7 +24,7 @@ pub(super) enum Age {
 }
 
 impl Age {
-    /// Whether it is older than so many seconds.
+    /// Returns whether it is older than so many seconds.
     pub(super) fn is_over(self, seconds: i64) -> bool {
         !matches!(self, Self::Seconds(age) if age <= seconds)
     }
@@ -61,7 +61,7 @@ fn time_of(nonce: &str) -> Option<u64> {
     Some(u64::from_le_bytes(bytes.try_into().ok()?))
 }
 
-/// How old one is, if it is ours.
+/// Returns the age of a nonce, if it is ours.
 pub(super) fn age(nonce: &str, realm: &[u8]) -> Age {
     let Some(time) = time_of(nonce) else { return Age::Foreign };
     let Some(ours) = at(time, realm).filter(|ours| ours.len() == nonce.len()) else { return Age::Foreign };
@@ -78,7 +78,7 @@ pub(super) fn count(text: &str) -> Option<u32> {
     is_one.then(|| u32::from_str_radix(text, 16).ok()).flatten()
 }
 
-/// What a count is to a nonce.
+/// The relation of a count to a nonce.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Use {
     Fresh,
@@ -99,7 +99,7 @@ struct Counts {
 }
 
 impl Counts {
-    /// Whether a count is new; it is not any more.
+    /// Returns whether a count is new; it is not any more.
     fn take(&mut self, count: u32) -> bool {
         let count = u64::from(count) + 1;
         if count > self.highest {

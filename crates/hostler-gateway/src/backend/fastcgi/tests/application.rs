@@ -12,12 +12,12 @@ use std::sync::{Arc, Condvar, Mutex};
 pub(super) struct Shared {
     /// Connections that were accepted.
     pub(super) connections: AtomicU32,
-    /// Those that the application has closed.
+    /// The connections that the application has closed.
     pub(super) closed: AtomicU32,
     /// Requests that wait for a gate, or have.
     pub(super) begun: AtomicU32,
     pub(super) aborted: AtomicU32,
-    /// What was done to its end.
+    /// The requests that were completed.
     done: Mutex<Vec<String>>,
     gates: Mutex<Vec<String>>,
     opened: Condvar,
@@ -71,7 +71,7 @@ impl Application {
     }
 }
 
-/// What is heard of requests.
+/// Events of requests.
 enum Heard {
     Params(Vec<u8>),
     Input(usize),
@@ -142,7 +142,7 @@ fn serve(shared: &Arc<Shared>, socket: &UnixStream) {
     }
 }
 
-/// Whether the connection stays open.
+/// Returns whether the connection stays open.
 fn obey(shared: &Shared, mut socket: &UnixStream, hearing: &mut Hearing, what: &str) -> bool {
     match what.split_once(' ').unwrap_or((what, "")) {
         ("die", _) => {

@@ -1,5 +1,5 @@
-//! What a thread of the front keeps of its conversations through memory beside connections: who is to be woken when something has
-//! come, and which programs are to be called.
+//! A front thread's exchanges through memory beside connections: the tasks to wake when something has arrived, and the
+//! programs to call.
 //!
 //! All is as with warm workers (`backend::ring::thread`), and looked at together with those: a program wakes nobody as long as the
 //! thread is awake, and is called for all requests together before the thread parks.
@@ -17,17 +17,18 @@ use std::sync::{Arc, Weak};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-/// How often bells are taken back that a program has filled, and programs called once more that have not begun on a request.
+/// The interval at which bells that a program has filled are emptied, and programs that have not begun a request are
+/// called again.
 const SWEEP: Duration = Duration::from_millis(250);
 
 struct Entry {
     link: Box<Link>,
-    /// Who waits for news.
+    /// The task that waits for news.
     waker: Option<Waker>,
 }
 
 impl Entry {
-    /// Whether there is news; if not, and the thread parks, the program will ring the bell when there is.
+    /// Returns whether there is news; if not, and the thread parks, the program will ring the bell when there is.
     fn has_news(&mut self, parks: bool) -> bool {
         if parks { !self.link.channel.sleep() } else { self.link.channel.has_news() }
     }
@@ -38,7 +39,7 @@ struct Thread {
     entries: Vec<Option<Entry>>,
     free: Vec<usize>,
     calls: Vec<Call>,
-    /// Whose bells are listened for.
+    /// The pools whose bells are watched.
     bells: Vec<Weak<Bells>>,
     sweeping: bool,
     /// Kept for its space.
@@ -122,14 +123,14 @@ impl Conversation {
         if written == 0 { Err(Errno::AGAIN) } else { Ok(written) }
     }
 
-    /// Whether room to write is something to wake up for; and whether it was.
+    /// True if room to write is something to wake up for; and whether it was.
     pub(in super::super) fn want_room(&self, wanted: bool) -> bool {
         // Without an entry there is nothing to wake up for.
         let _ = self.with(|entry| entry.link.channel.want_room(wanted));
         self.wants_room.replace(wanted)
     }
 
-    /// What is there, at most so many bytes.
+    /// Reads what is available, at most so many bytes.
     pub(super) fn read(&self, most: usize) -> io::Result<Vec<u8>> {
         let mut piece = Vec::new();
         self.with(|entry| entry.link.channel.read(&mut piece, most))?.map_err(io::Error::other)?;
