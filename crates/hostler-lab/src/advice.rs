@@ -1,4 +1,4 @@
-//! What follows from a run, with the figures it rests on. What noise could have made is not said.
+//! Conclusions from a run, with the figures they rest on. Differences that noise could have made are not mentioned.
 
 use crate::compare::speed;
 use crate::method::statistics::{self, Ratio, Rounds};
@@ -8,7 +8,7 @@ use crate::scenario::{Case, Shape};
 /// A part by which memory has to differ to be worth a word.
 const MEMORY: f64 = 1.1;
 
-/// What follows from a run.
+/// Returns the conclusions from a run.
 #[must_use]
 pub fn of(run: &Run) -> Vec<Advice> {
     let mut advice = Vec::new();
@@ -48,7 +48,7 @@ fn ranked<'r>(run: &'r Run, case: &Case) -> Vec<(&'r Cell, Rounds)> {
     ranked
 }
 
-/// Which contestant is the fastest at which cases, where it is so beyond noise.
+/// Names the fastest contestant of each case where it is ahead beyond noise.
 fn fastest(run: &Run) -> Vec<Advice> {
     let mut advice: Vec<(String, Vec<String>, Vec<String>)> = Vec::new();
     for case in &run.scenario.cases {
@@ -80,7 +80,7 @@ fn fastest(run: &Run) -> Vec<Advice> {
     advice.into_iter().map(said).collect()
 }
 
-/// Which technique is the fastest at a contestant, of cases that do the same.
+/// Names the fastest technique of each contestant among cases that do the same work.
 fn techniques(run: &Run) -> Vec<Advice> {
     let group = |case: &Case| match run.scenario.report {
         // `light-handler` and `light-registry`.
@@ -123,7 +123,7 @@ fn best_technique(run: &Run, server: &str, mut cells: Vec<(&Case, Rounds)>) -> O
     })
 }
 
-/// What the contestants hold.
+/// Compares the memory that the contestants hold.
 fn memory(run: &Run) -> Option<Advice> {
     let mut evidence = Vec::new();
     let mut least = Vec::new();

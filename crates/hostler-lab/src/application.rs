@@ -39,10 +39,10 @@ use crate::contestant::Site;
 use anyhow::Result;
 use std::path::Path;
 
-/// How an application is laid out.
+/// The layout of an application.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Options {
-    /// Where the application keeps what it shows; only `comments` has any.
+    /// The store of the application's data; only `comments` has one.
     pub database: Database,
 }
 
@@ -100,7 +100,7 @@ pub fn all() -> &'static [&'static str] {
     &["registry", "include", "isolation", "comments", "fork", "hello", "proxy", "rewriting", "wordpress"]
 }
 
-/// What an application can be served by here.
+/// Returns the techniques that can serve an application here.
 ///
 /// # Errors
 /// No such application: with those that exist.

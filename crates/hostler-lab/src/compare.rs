@@ -13,7 +13,7 @@ use serde::Serialize;
 /// as much.
 pub const SMALLEST: f64 = 0.05;
 
-/// What is compared.
+/// A compared figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Figure {
@@ -44,7 +44,7 @@ impl Figure {
     }
 }
 
-/// What is to be thought of a change.
+/// The judgement of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
@@ -65,7 +65,7 @@ pub struct Change {
     pub case: String,
     /// Name of the contestant.
     pub server: String,
-    /// What is compared.
+    /// The compared figure.
     pub figure: Figure,
     /// New of old.
     pub ratio: Option<f64>,
@@ -73,7 +73,7 @@ pub struct Change {
     pub interval: Option<(f64, f64)>,
     /// True if it is compared as a part of the other contestants'.
     pub relative: bool,
-    /// What is to be thought of it.
+    /// The judgement.
     pub verdict: Verdict,
     /// More words: what failed.
     pub because: Option<String>,
@@ -84,7 +84,7 @@ pub struct Change {
 pub struct Comparison {
     /// The scenario.
     pub scenario: String,
-    /// Where the runs were not taken in the same way.
+    /// Differences in the way the runs were taken.
     pub notes: Vec<String>,
     /// Each figure of each cell that both runs have.
     pub changes: Vec<Change>,
@@ -128,7 +128,7 @@ pub fn compare(old: &Run, new: &Run, contestant: Option<&str>, smallest: f64) ->
     Ok(Comparison { scenario: new.scenario.name.clone(), notes, changes })
 }
 
-/// What makes two runs hard to compare.
+/// Lists the differences that make two runs hard to compare.
 fn differences(old: &Run, new: &Run) -> Vec<String> {
     let mut notes = Vec::new();
     let mut differs = |what: &str, old: String, new: String| {
@@ -281,8 +281,8 @@ fn value(run: &Run, sample: &Sample, which: Figure) -> Option<f64> {
     value.filter(|value| value.is_finite() && *value > 0.0)
 }
 
-/// How fast a sample was: requests a second, or, where the plan says how many there are, how many an unhurried client
-/// would get.
+/// Returns a sample's speed: requests/s, or, where the plan fixes their rate, the rate that an unhurried client would
+/// get.
 pub(crate) fn speed(run: &Run, sample: &Sample) -> Option<f64> {
     match run.scenario.report {
         _ if run.saturation => sample.rate(),

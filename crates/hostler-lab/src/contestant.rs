@@ -30,10 +30,10 @@ pub use memory::ProcessMemory;
 pub use start::Running;
 pub use users::{second_user, site_user};
 
-/// Who Hostler's front is, when the lab is root: a user of its own, which owns no file and needs no name.
+/// The uid of Hostler's front when the lab runs as root: a user of its own, which owns no file and needs no name.
 const SERVER_USER: u32 = 64_100;
 
-/// What a contestant is to serve.
+/// The site that a contestant serves.
 ///
 /// Texts may contain `@ROOT@` (the folder), `@PORT@`, `@RUN@` (a folder for sockets and the like; `@RUN@/state` in it is the site's user's), `@SITE_USER@` and
 /// `@SECOND_USER@` (their numbers as `AssignUserID` wants them, for user and group alike: `#33`), and `@WORKERS@` on a line of its own:
@@ -70,7 +70,7 @@ pub struct Site {
     pub names_users: bool,
 }
 
-/// Where Apache's module of this short name (`alias`) is here.
+/// Returns the path of Apache's module with this short name (`alias`), if it is installed.
 pub(crate) fn apache_module(name: &str) -> Option<PathBuf> {
     apache::Apache::find()?.module(name)
 }
@@ -116,7 +116,8 @@ impl Running {
         self.ended().map(|how| format!("{} {how}\n{}", self.kind.name(), self.last_lines()))
     }
 
-    /// What all of its processes have used so far, and hold now. To be taken before and after a measurement.
+    /// Returns the resources that all of its processes have used so far and hold now. To be taken before and after a
+    /// measurement.
     #[must_use]
     pub fn cost(&self) -> Cost {
         self.count()

@@ -31,7 +31,7 @@ use crate::{advice, machine};
 use anyhow::Result;
 use std::path::PathBuf;
 
-/// What differs from the scenario, as the command line says it.
+/// The command line's changes to a scenario.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
     /// Fewer rounds, shorter plans.
@@ -50,7 +50,7 @@ pub struct Options {
     pub seed: Option<u64>,
     /// Processor share of each contestant: 0.1 is a tenth of one core.
     pub cpu: Option<f64>,
-    /// Where applications keep what they show.
+    /// The store of the applications' data.
     pub database: Database,
     /// Only these cases.
     pub only: Vec<String>,
@@ -66,7 +66,7 @@ pub struct Options {
     pub evidence: Option<PathBuf>,
 }
 
-/// What happens while a run is taken.
+/// Events of a run in progress.
 #[derive(Clone, Copy, Debug)]
 pub enum Event<'a> {
     /// So far it has come.
@@ -75,12 +75,12 @@ pub enum Event<'a> {
         part: f64,
         /// Seconds left, as far as can be told.
         left: f64,
-        /// What is being done: `light handler: hostler`.
+        /// The current step: `light handler: hostler`.
         doing: &'a str,
     },
     /// A cell is done, or has failed.
     Done(&'a Cell),
-    /// What a reader has to know.
+    /// A note for the reader of the run.
     Note(&'a str),
 }
 

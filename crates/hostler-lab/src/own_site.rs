@@ -31,7 +31,7 @@ use ways::Way;
 /// Connections that ask at the same time, as in the first of the published experiments.
 const CLIENTS: u32 = 15;
 
-/// Which page of which configuration.
+/// A page of a configuration.
 #[derive(Clone, Debug)]
 pub struct PageChoice {
     /// The configuration file.
@@ -40,7 +40,7 @@ pub struct PageChoice {
     pub defines: Vec<String>,
     /// A path of the main server, or an absolute URL.
     pub url: String,
-    /// How many ask for it at the same time.
+    /// The number of concurrent clients.
     pub clients: Option<u32>,
 }
 
@@ -141,7 +141,7 @@ impl OwnServers {
         self.ways.iter().find(|way| way.name == name)
     }
 
-    /// What a way's server gets.
+    /// Returns the site that a way's server gets.
     fn site(&self, way: &Way) -> Result<Site> {
         let root = self.folder.path().join(&way.name);
         fs::create_dir_all(&root)?;

@@ -1,4 +1,4 @@
-//! What came of a scenario: the run, as it lies in its folder (`run.json`), and nothing that is not in it is reported.
+//! A scenario's results: the run, as its folder holds it (`run.json`). Reports contain nothing that is not in it.
 
 mod folder;
 mod packed;
@@ -43,9 +43,9 @@ pub struct Run {
     pub servers: Vec<Server>,
     /// The cells: each case at each contestant.
     pub cells: Vec<Cell>,
-    /// What a reader has to know: answers that differ, caps that could not be set, noise.
+    /// Notes for the reader: responses that differ, limits that could not be set, noise.
     pub notes: Vec<String>,
-    /// What follows from it.
+    /// Conclusions.
     #[serde(default)]
     pub advice: Vec<Advice>,
     /// Contestants' configurations and logs in the run's folder, relative to it.
@@ -89,7 +89,7 @@ pub struct Server {
     pub name: String,
     /// For people: `Apache prefork, mod_perl`.
     pub title: String,
-    /// What it says of its version; `None`: not installed.
+    /// The version it reports; `None`: not installed.
     pub version: Option<String>,
     /// Why it cannot take part, and what would help.
     pub unavailable: Option<String>,
@@ -117,7 +117,7 @@ pub struct Sample {
     pub at: f64,
     /// One for each phase of the plan.
     pub phases: Vec<PhaseSample>,
-    /// What it cost the server, from begin to end of the plan.
+    /// The server's costs, from the plan's start to its end.
     pub cost: Cost,
     /// Part of its processor(s) that the generator used: 1 is all it had.
     pub generator_share: f64,
@@ -172,7 +172,8 @@ pub struct Latency {
     pub longest: f64,
 }
 
-/// What a server's processes have used, together; `None`: not measured (not permitted, or not offered here).
+/// The resources that a server's processes have used together; `None`: not measured (not permitted, or not available
+/// here).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Cost {
     /// Seconds of processor time, ended processes included.

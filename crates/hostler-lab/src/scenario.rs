@@ -22,10 +22,10 @@ pub struct Scenario {
     pub name: String,
     /// One line for people.
     pub title: String,
-    /// What was published: where and when, one line; empty for a user's own.
+    /// The publication: where and when, one line; empty for a user's own scenario.
     #[serde(default)]
     pub source: String,
-    /// What it asks, in a paragraph for the report.
+    /// The question it answers, as a paragraph for the report.
     #[serde(default)]
     pub question: String,
     /// The shape of its report.
@@ -41,7 +41,7 @@ pub struct Scenario {
     /// True if advice is looked for besides the figures: a `false` saves the time that it takes.
     #[serde(default = "wanted")]
     pub advice: bool,
-    /// How often every cell is measured; the order turns around each time.
+    /// The number of rounds, each of which measures every cell; the order reverses after each.
     pub rounds: u32,
     /// The same for `--quick`.
     pub quick: Quick,
@@ -53,7 +53,7 @@ pub struct Scenario {
     pub published: Vec<Published>,
 }
 
-/// What `--quick` changes: under five minutes for the whole scenario.
+/// The changes that `--quick` makes: under five minutes for the whole scenario.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Quick {
@@ -63,7 +63,7 @@ pub struct Quick {
     pub scale: f64,
 }
 
-/// Which tables and plots a report has.
+/// The selection of tables and plots in a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Shape {

@@ -26,7 +26,8 @@ const TECHNIQUES: [(&str, &str); 12] = [
     ("servlet", "/servlet/comments"),
     ("jsp", "/servlet/comments.jsp"),
 ];
-/// Who serves them, and which: Hostler all, Apache prefork those that are not only somebody else's.
+/// The servers and the applications that each one serves: Hostler all of them, Apache prefork all that do not belong to
+/// another server.
 const PEERS: [(&str, &[&str]); 9] = [
     ("apache-prefork", &["cgi-c", "cgi-perl", "registry", "handler", "fastcgi-c", "fastcgi", "php", "wsgi"]),
     ("starman", &["psgi"]),
@@ -39,7 +40,7 @@ const PEERS: [(&str, &[&str]); 9] = [
     ("tomcat", &["servlet", "jsp"]),
 ];
 
-/// Who runs each virtual host as a user of its own.
+/// The servers that run each virtual host as a user of its own.
 const TWO_USERS: [&str; 2] = ["hostler", "apache-itk"];
 
 /// An answer.
@@ -168,7 +169,7 @@ fn forked_programs_say_what_started_ones_say() {
     }
 }
 
-/// Who serves which of `hello`.
+/// The servers of each variant of `hello`.
 const HELLO: [(&str, &str, &[&str]); 6] = [
     ("fastcgi-c", "/fastcgi-c/hello", &["hostler", "nginx", "apache-prefork", "apache-event"]),
     ("fastcgi", "/fastcgi/hello", &["hostler", "nginx", "apache-prefork", "apache-event"]),

@@ -49,7 +49,7 @@ const BUSY: u32 = 6;
 #[derive(Default)]
 struct Park {
     behaviours: BTreeMap<&'static str, Behaviour>,
-    /// Who dies after so many measurements of its life.
+    /// Contestants that die after so many measurements.
     mortal: BTreeMap<&'static str, u32>,
     not_available: Option<String>,
     starts: Rc<Count<u32>>,
@@ -154,7 +154,7 @@ fn times(run: &Run, name: &str) -> Rounds {
     cell(run, name).samples.iter().map(|sample| (sample.round, sample.phases[0].latency.p50)).collect()
 }
 
-/// How long B takes as a part of A.
+/// Returns B's time relative to A's.
 fn b_of_a(run: &Run) -> Ratio {
     ratio(&times(run, B), &times(run, A)).expect("both have rounds")
 }

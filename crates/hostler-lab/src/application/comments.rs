@@ -35,7 +35,7 @@ const HOSTLER: &str = include_str!("../../../../lab/applications/comments/hostle
 
 const SERVLETS: &str = include_str!("../../../../lab/applications/comments/hostler-servlet.conf");
 const POOL: &str = include_str!("../../../../lab/applications/comments/servlet/META-INF/context.xml");
-/// What only one peer reads.
+/// Files that only one peer reads.
 const PEERS: [(&str, &str); 2] = [
     ("nginx-fpm", include_str!("../../../../lab/applications/comments/nginx.conf")),
     ("apache-ajp", include_str!("../../../../lab/applications/comments/apache-ajp.conf")),
@@ -54,7 +54,7 @@ const POSTGRESQL: Needs = Needs {
 };
 
 impl Database {
-    /// What a program in C needs.
+    /// Returns the requirements of a program in C.
     const fn needs(self) -> Needs {
         match self {
             Self::Sqlite => SQLITE,
@@ -155,7 +155,7 @@ pub(super) fn lay_out(database: Database, root: &Path) -> Result<LaidOut> {
     Ok(LaidOut { site, database: server.map(Server::Postgresql) })
 }
 
-/// Where the rows are kept: its address, the files that programs write to, and the server if there is one.
+/// Creates the store of the rows: its address, the files that programs write to, and the server if there is one.
 fn store(database: Database, root: &Path) -> Result<(String, Vec<PathBuf>, Option<Postgresql>)> {
     if database == Database::Postgresql {
         let server = Postgresql::start()?;

@@ -7,7 +7,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// What a program needs of its system.
+/// A program's requirements of the system.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Needs {
     /// Headers that it includes: `sqlite3.h`.
@@ -16,7 +16,7 @@ pub(super) struct Needs {
     pub(super) libraries: &'static [&'static str],
     /// Options for the compiler, `-I` among them.
     pub(super) flags: &'static [&'static str],
-    /// What to install when the headers are missing.
+    /// The package to install when the headers are missing.
     pub(super) package: &'static str,
 }
 

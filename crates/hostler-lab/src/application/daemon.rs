@@ -166,7 +166,7 @@ fn open_to_all(folder: &Path) -> Result<bool> {
     Ok(true)
 }
 
-/// Who the server is.
+/// The server's user.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct User {
     /// Another one than we are.

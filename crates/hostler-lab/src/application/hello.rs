@@ -24,7 +24,7 @@ const CONFIGURATION: &str = include_str!("../../../../lab/applications/hello/sit
 const SERVLETS: &str = include_str!("../../../../lab/applications/hello/hostler-servlet.conf");
 const ASGI: &str = include_str!("../../../../lab/applications/hello/hostler-asgi.conf");
 const AJP: &str = include_str!("../../../../lab/applications/hello/ajp.conf");
-/// What only one contestant reads.
+/// Files that only one contestant reads.
 const OWN: [(&str, &str); 6] = [
     ("hostler-ajp", AJP),
     ("apache-ajp", AJP),
@@ -33,7 +33,7 @@ const OWN: [(&str, &str); 6] = [
     ("nginx-http", include_str!("../../../../lab/applications/hello/nginx-http.conf")),
     ("nginx-fpm", include_str!("../../../../lab/applications/hello/nginx-fpm.conf")),
 ];
-/// What runs before nginx.
+/// The programs that are started before nginx.
 const PROGRAMS: &str = include_str!("../../../../lab/applications/hello/nginx.sh");
 
 const FASTCGI: Needs =

@@ -6,7 +6,7 @@ use crate::contestant::Site;
 use anyhow::Result;
 use std::path::Path;
 
-/// How many times the SSI page repeats its five elements.
+/// The number of times the SSI page repeats its five elements.
 const REPEATS: u32 = 20;
 
 const SOURCES: Files = files!["include": "page.part", "nginx.part"];

@@ -5,9 +5,9 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// Where Debian keeps archives.
+/// Debian's folder of Java archives.
 const JARS: &str = "/usr/share/java";
-/// What programs are compiled against.
+/// The archives that programs are compiled against.
 const API: [&str; 2] = ["tomcat10-embed-core.jar", "tomcat10-annotations-api.jar"];
 
 /// Why no servlet can be had here; its database's driver, if it has a database, is an archive, a class and a package.

@@ -63,7 +63,7 @@ impl Mariadb {
     }
 }
 
-/// What is said before anybody can connect; a statement a line.
+/// The statements before any client can connect, one on each line.
 const FIRST: &str = "CREATE DATABASE wordpress;\n\
                      CREATE USER 'wordpress'@'localhost' IDENTIFIED BY 'wordpress';\n\
                      GRANT ALL ON wordpress.* TO 'wordpress'@'localhost';\n\
@@ -87,7 +87,7 @@ fn initialise(tree: &Path, folder: &Path, user: &User) -> Result<()> {
     daemon::run(command, folder, "")
 }
 
-/// Where its own files are, and what it stores.
+/// Returns the options for the server's own files and its data.
 fn places(tree: &Path, folder: &Path) -> [OsString; 2] {
     [setting("--basedir=", tree), setting("--datadir=", &folder.join("data"))]
 }

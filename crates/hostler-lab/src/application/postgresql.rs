@@ -103,10 +103,10 @@ const SETTINGS: [&str; 6] = [
 /// The file that says who may connect. Not the one below `data`: root writes nothing into others' folders.
 const HBA: &str = "hba.conf";
 
-/// Nobody else, and nothing from other machines.
+/// The only permitted user, from this machine alone.
 const WHO_MAY: &str = "local lab lab trust\nhost lab lab 127.0.0.1/32 trust\n";
 
-/// What the server's single-user mode is told.
+/// The input of the server's single-user mode.
 const ROLE: &str = "CREATE ROLE lab LOGIN;\nCREATE DATABASE lab OWNER lab;\n";
 
 /// Makes the database, its one role, and says who may connect.

@@ -125,7 +125,7 @@ fn hostler_lacks(technique: &str) -> Option<String> {
     }
 }
 
-/// What `hostler check` says about a directive.
+/// Returns the output of `hostler check` for a directive.
 fn check(directive: &str) -> Result<String> {
     let Some(hostler) = crate::contestant::hostler() else {
         anyhow::bail!("the program hostler is not in the folder of this one");

@@ -13,7 +13,7 @@ use tempfile::TempDir;
 const FILES: Files = files!["proxy": "htdocs/index.html"];
 const CONFIGURATION: &str = include_str!("../../../../lab/applications/proxy/site.conf");
 const BACKEND: &str = include_str!("../../../../lab/applications/proxy/backend.conf");
-/// What nginx has as the contestant.
+/// nginx's files as a contestant.
 const OWN: [(&str, &str); 2] = [
     ("nginx", include_str!("../../../../lab/applications/proxy/nginx.conf")),
     ("nginx-http", include_str!("../../../../lab/applications/proxy/nginx-http.conf")),

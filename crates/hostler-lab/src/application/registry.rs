@@ -53,7 +53,7 @@ pub(super) fn lay_out(root: &Path) -> Result<Site> {
     })
 }
 
-/// How fast the heavy program's work is done without any server.
+/// The speed of the heavy program's work without any server.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct BareWork {
     /// Times a second.
@@ -62,8 +62,8 @@ pub struct BareWork {
     pub processor: f64,
 }
 
-/// How often a second one processor does the heavy program's work without any server, measured for about as many
-/// seconds of processor time: no server answers more of them than this times its processors.
+/// Measures how many times per second one processor does the heavy program's work without any server, for about as many
+/// seconds of CPU time: no server answers more requests than this times its processors.
 ///
 /// # Errors
 /// No perl.
@@ -100,7 +100,7 @@ fn started(folder: &TempDir, seconds: f64, by: &str) -> Result<Child> {
     command.spawn().context("cannot run perl")
 }
 
-/// What it printed: the rate, and seconds of processor time for each time.
+/// Returns the program's output: the rate, and the CPU seconds of each repetition.
 fn finished(child: Child) -> Result<BareWork> {
     let output = child.wait_with_output()?;
     let text = String::from_utf8_lossy(&output.stdout);

@@ -22,7 +22,7 @@ const ALONE_OWN: [(&str, &str); 2] = [
 const SETTINGS: &str = "log_errors = On\ndisplay_errors = Off\noutput_buffering = 4096\nmemory_limit = 128M\n\
                         opcache.memory_consumption = 64\n";
 
-/// What of the package is none of the site's: others' configuration, and translations.
+/// The parts of the package that do not belong to the site: configuration of other servers, and translations.
 const LEFT_OUT: [&str; 4] =
     [".htaccess", "wp-config.php", "wp-includes/certificates/ca-bundle.crt", "wp-content/languages"];
 
@@ -81,7 +81,7 @@ pub(super) fn copy_php_cgi(root: &Path) -> Result<()> {
     Ok(())
 }
 
-/// What it needs as an application of its own.
+/// Returns the requirements of WordPress as an application of its own.
 pub(super) fn techniques() -> Vec<Technique> {
     vec![probe::php(unavailable())]
 }

@@ -17,7 +17,8 @@ pub(super) struct CompareArgs {
     /// The newer run's.
     #[arg(value_name = "NEW")]
     new: PathBuf,
-    /// Whose figures [default: the scenario's first contestant]; the others show what kind of day it was.
+    /// The contestant whose figures are compared [default: the scenario's first]; the others show how comparable the
+    /// days were.
     #[arg(long, value_name = "NAME")]
     contestant: Option<String>,
     /// Less of a change is none, in percent.

@@ -14,7 +14,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// How a scenario is run.
+/// The options of a scenario's run.
 #[derive(Args, Clone, Debug, Default)]
 pub struct Measure {
     /// Fewer rounds and shorter ones: minutes instead of hours.
@@ -23,7 +23,7 @@ pub struct Measure {
     /// Raise the load until the scenario's limit breaks, and report where.
     #[arg(long)]
     pub saturation: bool,
-    /// How often each cell is measured [default: as the scenario says].
+    /// Number of measurements of each cell [default: the scenario's].
     #[arg(long, value_name = "NUMBER")]
     pub rounds: Option<u32>,
     /// Multiply clients and rates: 10 for today's machines.
@@ -41,7 +41,7 @@ pub struct Measure {
     /// Cap the processor time of each contestant, not of the generator: 0.1 is a tenth of one processor.
     #[arg(long, value_name = "PART")]
     pub cpu: Option<f64>,
-    /// Where the comments of bench1 to bench4 are: a file, or a server that the lab starts.
+    /// Store of the comments in bench1 to bench4: a file, or a server that the lab starts.
     #[arg(long, value_parser = ["sqlite", "postgresql"], default_value = "sqlite")]
     pub database: String,
     /// Only these cases (see: hostler lab list).

@@ -1,4 +1,4 @@
-//! How far a run has come: a bar with the time left on a terminal, a line for each cell elsewhere.
+//! The progress of a run: a bar with the remaining time on a terminal, a line for each cell elsewhere.
 
 use crate::load::Cancel;
 use crate::method::{Event, statistics};

@@ -12,7 +12,7 @@ pub(super) struct Apache {
     modules: PathBuf,
 }
 
-/// Where modules lie: Debian, Fedora (64 bit, 32 bit), openSUSE, Arch and others, FreeBSD's and the project's own.
+/// Folders of modules: Debian, Fedora (64 bit, 32 bit), openSUSE, Arch and others, FreeBSD's and the project's own.
 const MODULE_FOLDERS: [&str; 8] = [
     "/usr/lib/apache2/modules",
     "/usr/lib64/httpd/modules",
@@ -24,8 +24,8 @@ const MODULE_FOLDERS: [&str; 8] = [
     "/usr/lib64/apache2-prefork",
 ];
 
-/// What a usual installation loads, and nothing that would answer or change what nobody asked it to; in the order of
-/// loading. Others are loaded where the configuration speaks of them ([`MENTIONED`]).
+/// The modules that a usual installation loads, without any that would answer or change requests unasked; in the order
+/// of loading. Others are loaded if the configuration mentions them ([`MENTIONED`]).
 const COMMON: [&str; 17] = [
     "unixd",
     "authz_core",

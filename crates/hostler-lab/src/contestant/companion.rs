@@ -15,11 +15,11 @@ const SERVER_XML: &str = include_str!("../../../../lab/peers/tomcat.xml");
 const WEB_XML: &str = include_str!("../../../../lab/peers/tomcat-web.xml");
 const FPM: &str = include_str!("../../../../lab/peers/php-fpm.conf");
 
-/// What a server says that another one is started for.
+/// The log of a server that another one is started for.
 pub(super) const LOG: &str = "first.log";
-/// Where Debian keeps Java's archives.
+/// Debian's folder of Java archives.
 const JARS: &str = "/usr/share/java";
-/// Those of a Tomcat, with its pool of database connections and its compiler of pages.
+/// A Tomcat's archives, with its pool of database connections and its JSP compiler.
 const TOMCAT: [&str; 8] = [
     "tomcat10-embed-core",
     "tomcat10-embed-el",
@@ -78,7 +78,7 @@ pub(super) fn before_fpm(site: &Site, place: Place<'_>, server: &[String]) -> Re
     after(place, &first, &format!("[ -S '{}/fpm.sock' ]", place.run.display()), server)
 }
 
-/// What is not installed finds no settings of its own: it gets mod_php's, or those of another PHP of its version.
+/// The settings of an unpacked PHP, which finds none of its own: mod_php's, or those of another PHP of its version.
 fn settings(fpm: &Path) -> Option<[String; 2]> {
     let version = fpm.file_name()?.to_str()?.strip_prefix("php-fpm")?;
     let folder = |kind: &str| PathBuf::from(format!("/etc/php/{version}/{kind}/conf.d"));
@@ -194,7 +194,7 @@ pub(super) fn granian(
     Ok(words)
 }
 
-/// What a Tomcat beside another server writes.
+/// Returns the log of a Tomcat beside another server.
 fn log(place: Place<'_>) -> PathBuf {
     place.folder.join(LOG)
 }

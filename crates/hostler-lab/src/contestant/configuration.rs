@@ -8,7 +8,7 @@ use rustix::process::geteuid;
 use std::fmt::Write;
 use std::path::Path;
 
-/// Where one start of a server has its things.
+/// The files and address of one start of a server.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Place<'a> {
     pub(super) port: u16,
@@ -76,11 +76,11 @@ fn with_pool_of(text: &str, workers: u32) -> String {
     text.replace(WORKERS, &lines) + &lines
 }
 
-/// Where a pool's size goes.
+/// The mark that a pool's size replaces.
 const WORKERS: &str = "@WORKERS@\n";
 
-/// Who the server's processes are. Where there is no user for each site, the server itself is the site's user, so that
-/// programs may write what belongs to the site.
+/// The directives for the identity of the server's processes. Without a user for each site, the server itself runs as
+/// the site's user, so that programs may write the site's files.
 fn identity(kind: Kind, site: &Site) -> String {
     if !geteuid().is_root() || site.names_users {
         return String::new();

@@ -1,11 +1,11 @@
-//! What a contestant's processes have used: exactly by its control group, else by `/proc`.
+//! The resources that a contestant's processes have used: exact figures from its cgroup, otherwise from `/proc`.
 
 use super::processes::{self, Id, Stat};
 use super::start::Running;
 use crate::run::Cost;
 use std::collections::BTreeSet;
 
-/// Who lived when costs were counted last: counts by `/proc` of processes that have ended since are lost.
+/// The processes that were alive at the last count: counts from `/proc` of processes that have exited since are lost.
 #[derive(Debug, Default)]
 pub(super) struct Seen {
     processes: BTreeSet<Id>,

@@ -13,7 +13,7 @@ pub struct Counting {
     tracer: Option<Tracer>,
 }
 
-/// What was counted; `None`: this machine does not let us.
+/// Counts; `None`: this machine does not permit counting.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// System calls.

@@ -1,4 +1,4 @@
-//! Which servers there are: names, programs, versions, and what to do about one that is not installed.
+//! The known servers: names, programs, versions, and how to install a missing one.
 
 use super::companion;
 use crate::contestant::apache::Apache;
@@ -122,7 +122,7 @@ impl Kind {
         }
     }
 
-    /// What is known about it here.
+    /// Returns the facts about this server on this machine.
     pub(super) fn server(self) -> Server {
         let unavailable = self.unavailable();
         let version = if self.program().is_some() { self.version() } else { None };
@@ -226,7 +226,7 @@ pub(super) fn of_environment(name: &str) -> Option<PathBuf> {
     places.take(5).find(|path| path.is_file())
 }
 
-/// Where a developer's checkout keeps it without installing it.
+/// Returns the program in a developer's checkout that has it without installing it.
 fn unpacked_nginx() -> Option<PathBuf> {
     let this = std::env::current_exe().ok()?;
     let places = this.ancestors().map(|folder| folder.join("oracle/nginx/usr/sbin/nginx"));

@@ -1,4 +1,4 @@
-//! What each process of a contestant holds: its own memory, and its part of what is shared (proc_pid_smaps(5)).
+//! The memory of each process of a contestant: its own, and its part of what is shared (proc_pid_smaps(5)).
 
 use super::processes::proportional_set_size;
 use super::start::Running;

@@ -13,7 +13,7 @@ pub(super) struct Id {
     begun: u64,
 }
 
-/// What `/proc/PID/stat` says.
+/// Fields of `/proc/PID/stat`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Stat {
     pub(super) id: Id,

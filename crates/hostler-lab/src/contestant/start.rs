@@ -22,9 +22,9 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
-/// How long a start may take; a capped server takes longer.
+/// Time limit of a start; a server with a CPU limit takes longer.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// How long it has to end by itself.
+/// Time limit of an orderly exit.
 const FAREWELL: Duration = Duration::from_secs(10);
 const PAUSE: Duration = Duration::from_millis(5);
 /// The same until it answers: what a start took is told to a millisecond.
@@ -37,7 +37,7 @@ const LAST_LINES: usize = 12;
 /// A contestant that runs. Dropping it ends all of its processes.
 #[derive(Debug)]
 pub struct Running {
-    /// Where it listens.
+    /// The address it listens on.
     pub address: SocketAddr,
     /// Seconds from the start of the program to the first answer.
     pub start_up: f64,
@@ -78,7 +78,8 @@ pub(super) fn start(
     Err(failure.unwrap_or_else(|| anyhow::anyhow!("no free port on 127.0.0.1")))
 }
 
-/// What servers say when they cannot have their port: the system's word for `EADDRINUSE`, or, as gunicorn, their own.
+/// Returns whether a server's message means that its port is taken: the system's text for `EADDRINUSE`, or a text of
+/// its own, as gunicorn's.
 pub(super) fn port_taken(message: &str) -> bool {
     let message = message.to_lowercase();
     ["address already in use", "connection in use", TAKEN].iter().any(|said| message.contains(said))
@@ -220,7 +221,7 @@ impl Running {
         Ok(())
     }
 
-    /// How its first process has ended, if it has.
+    /// Returns how its first process has ended, if it has.
     pub(super) fn ended(&mut self) -> Option<String> {
         self.child.try_wait().ok().flatten().map(|status| format!("ended by itself ({status})"))
     }

@@ -26,7 +26,7 @@ const FPM: &str =
     "DocumentRoot @ROOT@/htdocs\n<Directory @ROOT@/htdocs>\nRequire all granted\n</Directory>\n";
 const TOMCAT: &str = "ProxyPass /servlet ajp://127.0.0.1:@SECOND_PORT@/servlet\n";
 
-/// Where a contestant has the page: Tomcat has all below the application's path.
+/// The path of a contestant's page: Tomcat has everything below the application's path.
 fn page(kind: Kind) -> &'static str {
     if matches!(kind, Kind::Tomcat | Kind::ApacheAjp | Kind::HostlerAjp) {
         "/servlet/page.txt"
@@ -149,7 +149,7 @@ fn every_contestant_serves_counts_and_leaves_nothing_behind() {
     }
 }
 
-/// What is done where the kernel's counters are not for us.
+/// The fallback where the kernel's counters are not available.
 #[test]
 fn calls_are_counted_with_strace_too() {
     let (folder, site) = site();

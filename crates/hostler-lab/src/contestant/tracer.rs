@@ -11,8 +11,8 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
-/// How long it may take to attach, and to end: the machine may be busy, and the server may have many processes. Nothing is
-/// timed meanwhile.
+/// Time limit for attaching and for exiting: the machine may be busy, and the server may have many processes. Nothing
+/// is timed meanwhile.
 const PATIENCE: Duration = Duration::from_secs(30);
 const PAUSE: Duration = Duration::from_millis(10);
 

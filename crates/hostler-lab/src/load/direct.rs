@@ -18,10 +18,10 @@ pub struct LoadArgs {
     /// Seconds that a client pauses before it asks again.
     #[arg(long, value_name = "S", default_value_t = 0.0, conflicts_with = "rate")]
     think: f64,
-    /// How long, in seconds [default: 10].
+    /// Duration in seconds [default: 10].
     #[arg(long, value_name = "S", conflicts_with = "requests")]
     seconds: Option<f64>,
-    /// How many requests, however long they take.
+    /// Number of requests, however long they take.
     #[arg(long, value_name = "N", conflicts_with = "rate")]
     requests: Option<u64>,
     /// Requests a second that are sent whether or not others have been answered; times count from when a request was
@@ -57,7 +57,7 @@ Examples:
   hostler lab load http://localhost:8080/ --rate 500 --seconds 30  500 requests a second
   hostler lab load http://localhost:8080/ --requests 1000 --no-keep-alive";
 
-/// What came of it.
+/// The result of a load.
 #[derive(Clone, Debug)]
 pub struct LoadResult {
     /// For people.

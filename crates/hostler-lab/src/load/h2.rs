@@ -27,7 +27,7 @@ use std::time::Instant;
 use tokio::sync::Notify;
 use tokio::task::{AbortHandle, LocalSet};
 
-/// How often progress is told and the cancellation looked at.
+/// Interval at which progress is reported and cancellation checked.
 const PROGRESS: Moment = SECOND / 10;
 
 /// Runs a plan.

@@ -14,7 +14,7 @@ const CLIENTS: u32 = 16;
 /// Seconds, before and while it counts.
 const LENGTH: (f64, f64) = (0.3, 1.5);
 
-/// What the generator can do here.
+/// The generator's own limit on this machine.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Limit {
     /// Answers a second.

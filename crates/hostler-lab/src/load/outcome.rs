@@ -1,4 +1,4 @@
-//! What came of a plan: counts, histograms, requests one by one.
+//! The results of a plan: counts, histograms, single requests.
 
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
@@ -16,7 +16,7 @@ pub(super) fn histogram() -> Histogram<u64> {
     Histogram::new_with_bounds(1, LONGEST, 3).expect("1 < LONGEST")
 }
 
-/// What came of a plan.
+/// The results of a plan.
 #[derive(Clone, Debug)]
 pub struct Outcome {
     /// One for each phase that began.
@@ -49,7 +49,7 @@ impl Outcome {
     }
 }
 
-/// What came of a phase.
+/// The results of a phase.
 #[derive(Clone, Debug)]
 pub struct PhaseOutcome {
     /// Seconds that it took.
@@ -58,7 +58,7 @@ pub struct PhaseOutcome {
     pub answers: u64,
     /// Bytes of their bodies.
     pub bytes: u64,
-    /// What failed.
+    /// Failures.
     pub errors: Errors,
     /// Microseconds from the (intended) send time to the answer's last byte, of answers that count as served.
     pub latency: Histogram<u64>,

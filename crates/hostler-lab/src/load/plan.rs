@@ -9,7 +9,7 @@ pub const MOST_CLIENTS: u32 = 10_000;
 /// Requests a second that a plan may ask for.
 const MOST_RATE: f64 = 10_000_000.0;
 
-/// How a page is loaded: phases one after the other.
+/// The load on a page: phases, one after the other.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Plan {
@@ -52,10 +52,10 @@ pub enum Phase {
         /// Seconds over which the further clients join; absent: the whole phase.
         #[serde(default)]
         join: Option<f64>,
-        /// How long, in seconds. One of `seconds` and `requests` is given.
+        /// Duration in seconds. Either `seconds` or `requests` is given.
         #[serde(default)]
         seconds: Option<f64>,
-        /// How many requests of all clients together.
+        /// Number of requests of all clients together.
         #[serde(default)]
         requests: Option<u64>,
         /// Pause between answer and next request.
@@ -69,7 +69,7 @@ pub enum Phase {
         /// At its end; absent: the same.
         #[serde(default)]
         to_rate: Option<f64>,
-        /// How long, in seconds.
+        /// Duration in seconds.
         seconds: f64,
     },
 }
@@ -95,7 +95,7 @@ pub enum Think {
     },
 }
 
-/// What connections speak.
+/// The protocol of the connections.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Protocol {
@@ -124,15 +124,15 @@ pub enum Stop {
     },
 }
 
-/// What is asked for.
+/// The target of a load.
 #[derive(Clone, Debug)]
 pub struct Target {
-    /// Where the server listens.
+    /// The server's address.
     pub address: SocketAddr,
     /// The `Host` field.
     pub host: String,
-    /// Where clients are to ask several virtual hosts: client n asks `hosts[n % len]` (of open plans: request n).
-    /// Empty: all ask `host`.
+    /// The virtual hosts, if there are several: client n requests `hosts[n % len]` (in open plans: request n). Empty:
+    /// all clients request `host`.
     pub hosts: Vec<String>,
     /// Path and query.
     pub path: String,

@@ -1,4 +1,4 @@
-//! How many clients there are to be at a moment, and when the requests of an open phase are to be sent.
+//! The number of clients at a given time, and the times at which an open phase sends its requests.
 
 use super::plan::Phase;
 
@@ -12,7 +12,7 @@ pub(super) struct Clients {
 }
 
 impl Clients {
-    /// Those of a phase; `None` for an open one.
+    /// The clients of a phase; `None` for an open one.
     pub(super) fn of(phase: &Phase) -> Option<Self> {
         let Phase::Closed { clients, to_clients, join, seconds, .. } = phase else { return None };
         let to = to_clients.unwrap_or(*clients);
@@ -22,7 +22,7 @@ impl Clients {
         Some(Self { from: *clients, to, step })
     }
 
-    /// How many there are so many seconds after its begin.
+    /// Returns the number of clients so many seconds after the start.
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
@@ -54,12 +54,12 @@ pub(super) struct Arrivals {
     rate: f64,
     to_rate: f64,
     seconds: f64,
-    /// How many have been.
+    /// The number of requests sent.
     count: u64,
 }
 
 impl Arrivals {
-    /// Those of a phase; `None` for a closed one.
+    /// The requests of a phase; `None` for a closed one.
     pub(super) fn of(phase: &Phase) -> Option<Self> {
         let Phase::Open { rate, to_rate, seconds } = *phase else { return None };
         Some(Self { rate, to_rate: to_rate.unwrap_or(rate), seconds, count: 0 })
@@ -70,7 +70,7 @@ impl Arrivals {
         Self { to_rate: self.rate, seconds, ..self }
     }
 
-    /// How long the phase lasts.
+    /// Returns the duration of the phase.
     pub(super) const fn seconds(&self) -> f64 {
         self.seconds
     }

@@ -11,7 +11,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-/// How it behaves.
+/// The behaviour of a synthetic server.
 #[derive(Clone, Debug)]
 pub struct Behaviour {
     /// Processor time that each answer takes (it works for so long, it does not sleep).
@@ -30,11 +30,11 @@ pub struct Behaviour {
     pub status: u16,
     /// Bytes of body.
     pub length: usize,
-    /// How the body's end is told.
+    /// The way the end of the body is marked.
     pub end: BodyEnd,
 }
 
-/// How a body's end is told.
+/// The ways to mark the end of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BodyEnd {
     /// By `Content-Length`.
@@ -66,7 +66,7 @@ impl Default for Behaviour {
 /// The server. Dropping it ends it.
 #[derive(Debug)]
 pub struct Server {
-    /// Where it listens: on a free port of 127.0.0.1.
+    /// The address it listens on: a free port of 127.0.0.1.
     pub address: SocketAddr,
     shared: Arc<SharedState>,
     thread: Option<JoinHandle<()>>,

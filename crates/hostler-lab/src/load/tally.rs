@@ -5,7 +5,7 @@ use super::plan::{Plan, Stop, Target};
 use super::timers::{Moment, SECOND, moment, seconds};
 use hdrhistogram::Histogram;
 
-/// Which request.
+/// Identifies a request.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RequestKind {
     /// When it was (to be) sent.
@@ -14,7 +14,7 @@ pub(super) struct RequestKind {
     pub(super) client: u32,
 }
 
-/// What came of a request.
+/// The result of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum End {
     /// A whole answer.
@@ -47,9 +47,9 @@ pub(super) struct Tally {
     last_answer: Moment,
     open: bool,
     clients: u32,
-    /// How many there were at the phase's begin; `None`: none has come yet.
+    /// The number of clients at the phase's start; `None`: none has come yet.
     first_clients: Option<u32>,
-    /// Which of them have been served in this phase.
+    /// The clients that have been served in this phase.
     served: Vec<bool>,
     rate: f64,
     phases: Vec<PhaseOutcome>,
@@ -126,7 +126,8 @@ impl Tally {
         }
     }
 
-    /// How many of a constant number of clients were never served. Where more come, the last may have had no time.
+    /// Returns how many of a constant number of clients were never served. If clients join, the last ones may have had
+    /// no time.
     fn starved(&self) -> u32 {
         if self.first_clients != Some(self.clients) {
             return 0;
@@ -135,7 +136,7 @@ impl Tally {
         self.clients.saturating_sub(u32::try_from(served).unwrap_or(u32::MAX))
     }
 
-    /// How many clients there are now; in open phases: requests under way.
+    /// Sets the current number of clients; in open phases: of requests under way.
     pub(super) fn clients_are(&mut self, clients: u32) {
         self.clients = clients;
         self.first_clients.get_or_insert(clients);

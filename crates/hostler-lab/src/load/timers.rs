@@ -1,4 +1,4 @@
-//! What is to happen when: a heap of moments, each for a client.
+//! Timers: a heap of times, each for a client.
 //!
 //! Entries are never removed: who is woken looks whether it still concerns them.
 
@@ -11,7 +11,7 @@ pub(super) type Moment = u64;
 /// Nanoseconds of a second.
 pub(super) const SECOND: Moment = 1_000_000_000;
 
-/// What may be due.
+/// The kinds of timers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Due {
     /// A client's pause may be over.

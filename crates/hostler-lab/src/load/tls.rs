@@ -21,7 +21,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Where systems keep what they trust: Debian, Fedora, openSUSE, and others.
+/// The systems' files of trusted certificates: Debian, Fedora, openSUSE, and others.
 const TRUSTED: [&str; 4] = [
     "/etc/ssl/certs/ca-certificates.crt",
     "/etc/pki/tls/certs/ca-bundle.crt",
@@ -29,7 +29,7 @@ const TRUSTED: [&str; 4] = [
     "/etc/ssl/cert.pem",
 ];
 
-/// How connections to a target are made.
+/// The TLS settings of connections to a target.
 #[derive(Clone, Debug)]
 pub(super) struct Tls {
     pub(super) config: Arc<ClientConfig>,
@@ -97,7 +97,7 @@ fn name(host: &str) -> &str {
     host.trim_start_matches('[').trim_end_matches(']')
 }
 
-/// What the system trusts.
+/// Returns the certificates that the system trusts.
 fn trusted() -> Result<RootCertStore> {
     let named = std::env::var_os("SSL_CERT_FILE").map(PathBuf::from);
     let mut files = named.into_iter().chain(TRUSTED.map(PathBuf::from));

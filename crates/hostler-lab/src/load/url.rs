@@ -5,7 +5,7 @@ use anyhow::{Context, Result, bail};
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::time::Duration;
 
-/// How long an address of several is tried, to find the one that is served.
+/// Time limit for each of several addresses when looking for one that is served.
 const TRY: Duration = Duration::from_secs(1);
 
 /// The target of `http://host:port/path?query` or `https://...`, if it may be loaded: it is on this machine, or `confirmed` names its

@@ -131,7 +131,7 @@ impl Answer {
         Ok(())
     }
 
-    /// What an error page is about: its title, or its first words.
+    /// Returns the subject of an error page: its title, or its first words.
     fn essence(&self) -> String {
         let text = String::from_utf8_lossy(&self.body);
         let lower = text.to_ascii_lowercase();
@@ -156,7 +156,7 @@ impl Answer {
 /// Characters of an error page that are told.
 const ESSENCE: usize = 120;
 
-/// What differs between two answers, as a small diff; `None`: nothing. `names` are those who answered.
+/// Returns the difference between two responses as a small diff; `None` if there is none. `names` are the two servers.
 #[must_use]
 pub fn difference(names: (&str, &str), first: &Answer, second: &Answer) -> Option<String> {
     if first == second {
@@ -204,7 +204,7 @@ fn lines(first: &[u8], second: &[u8]) -> String {
     text
 }
 
-/// What fits on a line of a terminal, control characters escaped.
+/// Shortens a line to a terminal's width and escapes control characters.
 fn short(line: &str) -> String {
     let shown: String = line
         .chars()

@@ -1,4 +1,4 @@
-//! How long a run takes: from its plans at first, then from what they took.
+//! The duration of a run: first estimated from its plans, then from the time they took.
 
 use crate::load::{Phase, Plan};
 use std::time::Instant;

@@ -10,13 +10,13 @@ use std::io::Write as _;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-/// Where it lies in a run's folder.
+/// The folder of evidence within a run's folder.
 pub const FOLDER: &str = "contestants";
 
 /// Bytes of a log's end that are kept of each case.
 const LOG: usize = 16 << 10;
 
-/// What temporary folders' names begin with, and how many letters of chance they end with.
+/// The prefix of temporary folders' names, and the number of random letters at their end.
 const TEMPORARY: &str = "hostler-lab-";
 const CHANCE: usize = 6;
 

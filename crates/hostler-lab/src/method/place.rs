@@ -30,7 +30,7 @@ impl Place {
     }
 }
 
-/// What is asked of a contestant.
+/// Returns the request that a contestant gets.
 pub(super) fn target(case: &Case, runs: &dyn Contestant, earlier: Option<Target>) -> Target {
     Target {
         address: runs.address(),

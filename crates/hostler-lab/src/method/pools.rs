@@ -16,7 +16,7 @@ pub(super) struct Pools<'a> {
     pub(super) name: &'a str,
     pub(super) case: &'a Case,
     pub(super) target: &'a Target,
-    /// What runs already, with as many workers as the scenario says.
+    /// The contestant that runs already, with as many workers as the scenario names.
     pub(super) as_it_is: &'a dyn Contestant,
     /// Others have folders beside this one.
     pub(super) folder: PathBuf,

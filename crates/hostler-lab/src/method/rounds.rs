@@ -18,10 +18,10 @@ use tempfile::TempDir;
 /// Seconds in which a contestant is started, compared and warmed up, about.
 const START: f64 = 3.0;
 
-/// How calls were counted, where it was not by the kernel.
+/// The note on counting system calls without the kernel's counters.
 const BY_STRACE: &str = "System calls were counted with strace, in a round of its own that is not timed.";
 
-/// What a run that was broken off says.
+/// The mark of an interrupted run.
 const INTERRUPTED: &str = "interrupted";
 
 /// Takes all cases of the run's scenario and puts what came of them into the run; what was found out besides comes back.
@@ -62,7 +62,7 @@ pub(super) fn all(
     Ok(taking.found)
 }
 
-/// What all cases share.
+/// State that all cases share.
 struct Taking<'a> {
     servers: &'a mut dyn Servers,
     options: &'a Options,

@@ -30,7 +30,7 @@ fn rounded(request: Request) -> Request {
     Request { at: micros(request.at), took: micros(request.took), ..request }
 }
 
-/// What was used in between, and what is held at the end.
+/// Returns the resources used between two points, and those held at the second.
 fn spent(before: Cost, after: Cost) -> Cost {
     let counted = |before: Option<u64>, after: Option<u64>| Some(after?.saturating_sub(before?));
     Cost {

@@ -42,7 +42,7 @@ pub fn select(scenario: &Scenario, options: &Options) -> Result<Scenario> {
     Ok(scenario)
 }
 
-/// Who is to serve a case, in the scenario's order.
+/// Returns the contestants of a case in the scenario's order.
 pub(super) fn contestants<'s>(scenario: &'s Scenario, case: &'s Case) -> Vec<&'s str> {
     let takes_part = |name: &&String| case.contestants.as_ref().is_none_or(|own| own.contains(name));
     scenario.contestants.iter().filter(takes_part).map(String::as_str).collect()

@@ -1,4 +1,4 @@
-//! Who is measured: the servers of this machine, or, in tests and for a user's own pages, others.
+//! The measured servers: those of this machine, or, in tests and for a user's own pages, others.
 
 use super::Options;
 use crate::application::{self, LaidOut, Technique};
@@ -13,7 +13,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use tempfile::TempDir;
 
-/// What stands behind a page at a server.
+/// The workers behind a page at a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Workers {
     /// Processes that take one request after the other; the lab can set how many
@@ -33,7 +33,7 @@ pub trait Servers {
     /// Why one cannot serve a case here; `None`: as far as is known it can.
     fn unavailable(&self, name: &str, case: &Case) -> Option<String>;
 
-    /// What the generator reaches on this machine; `None`: not measured.
+    /// Returns the generator's limit on this machine; `None`: not measured.
     fn limit(&self, _cancel: &Cancel) -> Option<Limit> {
         None
     }
@@ -44,7 +44,7 @@ pub trait Servers {
     /// Why it does not start, with its log's last lines.
     fn start(&mut self, name: &str, case: &Case, folder: &Path) -> Result<Box<dyn Contestant>>;
 
-    /// What stands behind a case's page at one.
+    /// Returns the workers behind a case's page at a server.
     fn workers(&self, _name: &str, _case: &Case) -> Workers {
         Workers::None
     }
@@ -66,11 +66,11 @@ pub trait Servers {
 
 /// A server that runs. Dropping it ends all of its processes.
 pub trait Contestant {
-    /// Where it listens.
+    /// Returns the address it listens on.
     fn address(&self) -> SocketAddr;
     /// If it has ended by itself: why.
     fn died(&mut self) -> Option<String>;
-    /// What its processes have used so far, and hold now.
+    /// Returns the resources that its processes have used so far and hold now.
     fn cost(&self) -> Cost;
     /// Begins to count system calls, where that can be done.
     fn counting(&self) -> Option<Counting> {
@@ -160,7 +160,7 @@ impl Servers for Installed {
     }
 }
 
-/// What stands behind a page of a technique at a server of this machine.
+/// Returns the workers behind a page of a technique at a server of this machine.
 fn of_technique(server: &str, technique: &str) -> Workers {
     match (server, technique) {
         // Each process takes requests of all kinds, its CGI programs wait for it as it waits for them.

@@ -6,10 +6,11 @@ use crate::load::Target;
 use crate::run::Advice;
 use anyhow::Result;
 
-/// How often a page is asked for. Workers take turns in some servers: often enough for one to be met again.
+/// The number of requests for a page. In some servers workers take turns: enough requests for one worker to be met
+/// again.
 const TIMES: usize = 12;
 
-/// What a contestant answered to the same request, one after the other.
+/// A contestant's responses to the same request, one after the other.
 pub(super) struct Repetition {
     pub(super) title: String,
     pub(super) answers: Vec<Answer>,
@@ -28,8 +29,8 @@ impl Repetition {
     }
 }
 
-/// What is to be said of a page whose answers change at some contestants and stay the same at others. Where they change
-/// everywhere it is a clock or chance, and where they never do there is nothing to say.
+/// Returns advice on a page whose responses change at some contestants and not at others. If they change everywhere,
+/// the cause is a clock or chance; if they never change, there is nothing to report.
 pub(super) fn kept(page: &str, contestants: &[Repetition]) -> Option<Advice> {
     let (changing, steady): (Vec<_>, Vec<_>) = contestants.iter().partition(|one| one.changes().is_some());
     let example = changing.first()?;

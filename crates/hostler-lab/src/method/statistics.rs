@@ -1,4 +1,4 @@
-//! What figures of rounds are worth: medians, ratios with their intervals, and whether noise could have made them.
+//! Statistics of rounds: medians, ratios with their intervals, and whether noise could have made a difference.
 //!
 //! Rounds are taken in turn, so the two figures of one round saw the same minute of the machine: they are compared in
 //! pairs, as logarithms (twice as fast and half as fast lie equally far from 1). A busy machine makes outliers, so
@@ -9,7 +9,7 @@
 /// From so many rounds on ranks can tell 95 %.
 const FEW: usize = 6;
 
-/// What both ends of an interval leave out.
+/// The probability outside each end of an interval.
 const TAIL: f64 = 0.025;
 
 /// Differences below this part are noise whatever their interval: where programs land in memory and which started
@@ -148,7 +148,7 @@ fn ends(sorted: &[f64], cut: Option<usize>) -> Option<(f64, f64)> {
     Some((*sorted.get(cut)?, *sorted.get(sorted.len().checked_sub(cut + 1)?)?))
 }
 
-/// How many figures may be left out at an end: from `ways[w]` ways to make each sum `w`, the lowest sums that all
+/// Returns how many figures may be left out at an end: from `ways[w]` ways to make each sum `w`, the lowest sums that
 /// together are rarer than [`TAIL`]. `None`: not even the lowest is.
 fn rare(ways: &[f64]) -> Option<usize> {
     let all: f64 = ways.iter().sum();

@@ -1,9 +1,9 @@
-//! How many workers a page asks for. A worker is kept by a request for its *service time*: the processor time that it
-//! uses and the time that it waits inside of the page (for a database, a disk), but not the way to the client and
-//! back. One worker alone that is never idle tells it: it serves 1 / service time requests a second. By Little's law as
-//! many workers are busy as requests come in that time, and no more requests can come than the processors are able to
-//! do: `processors / processor time × service time` workers. Then servers of so many workers, of half and of twice as
-//! many are loaded in turn; as long as twice as many reach more, that number is tried.
+//! The number of workers that a page needs. A request occupies a worker for its *service time*: its CPU time and the
+//! time it waits inside the page (for a database, a disk), without the way to the client and back. A single worker that
+//! is never idle shows it: it serves 1 / service time requests/s. By Little's law, as many workers are busy as requests
+//! arrive in that time, and no more requests can be served than the processors have time for: `processors / CPU time ×
+//! service time` workers. Then servers with that many workers, half and twice as many are loaded in turn; as long as
+//! twice as many serve more, that number is tried.
 //!
 //! Where each request has a process of its own (CGI) there is no number to set: the number of clients is the number of
 //! processes at a time, and nearly all of a response time is the process's.
@@ -30,7 +30,7 @@ const MOST: f64 = 64.0;
 /// The part of a rate that is nearly as much.
 const NEARLY: f64 = 0.95;
 
-/// How often the number is doubled.
+/// The number of times the number is doubled.
 const DOUBLED: u32 = 2;
 
 /// Most clients beside those whose requests are in workers: their requests wait, so that no worker does, however much
@@ -51,17 +51,17 @@ pub(super) fn asked_by(shape: Shape) -> bool {
 /// A load by a plan of a server with so many workers; `None` workers: the server as it is.
 pub(super) type Load<'a> = dyn FnMut(Option<u32>, &Plan) -> Option<Sample> + 'a;
 
-/// What was found.
+/// The best number of workers.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct BestWorkers {
-    /// What the number is of.
+    /// The kind of workers counted.
     of: Workers,
     /// Seconds that a request keeps a worker.
     service: f64,
     /// Seconds of processor time of a request, in all of the server's processes.
     processor: f64,
     processors: f64,
-    /// What the law asks for.
+    /// The number by Little's law.
     law: u32,
     verified: Rates,
 }
@@ -72,9 +72,9 @@ struct Rates {
     workers: u32,
     /// Requests a second.
     rate: f64,
-    /// What twice as many reach, as a part of it.
+    /// The rate with twice as many, relative to it.
     twice: Ratio,
-    /// What half as many reach, where there is a half.
+    /// The rate with half as many, if there is a half.
     half: Option<(u32, Ratio)>,
 }
 

@@ -20,7 +20,7 @@ pub struct OwnSite {
     /// Define a name, or a variable, for IfDefine and ${NAME}.
     #[arg(short = 'D', value_name = "NAME[=VALUE]")]
     defines: Vec<String>,
-    /// How many ask for it at the same time [default: 15].
+    /// Number of concurrent clients [default: 15].
     #[arg(long, value_name = "NUMBER")]
     clients: Option<u32>,
     #[command(flatten)]

@@ -13,9 +13,9 @@ use std::path::{Path, PathBuf};
 
 /// Files within files: more is a loop.
 const DEEPEST: usize = 16;
-/// Where a way's `<Location>` goes.
+/// The mark that a way's `<Location>` replaces.
 const MARK: &str = "# The way under test\n";
-/// Where the size of a virtual host's pool goes ([`crate::contestant::Site`]).
+/// The mark that the size of a virtual host's pool replaces ([`crate::contestant::Site`]).
 const POOL: &str = "@WORKERS@\n";
 /// The lab's own business.
 const LEFT_OUT: &[&str] = &[
@@ -35,7 +35,7 @@ const LEFT_OUT: &[&str] = &[
     "mpm-accept",
     "acceptmutex",
 ];
-/// What Apache does not know.
+/// Directives that Apache does not know.
 const HOSTLER_ONLY: &[&str] = &["isolation", "psgiapp", "asgiapp", "servletapp", "phpwarm"];
 
 /// The copy.
@@ -46,7 +46,7 @@ pub(super) struct Copy {
     pub(super) names_users: bool,
     /// True if what serves the page speaks TLS (`SSLEngine on`).
     pub(super) tls: bool,
-    /// What a reader of the run has to know.
+    /// Notes for the reader of the run.
     pub(super) notes: Vec<String>,
 }
 
@@ -131,7 +131,7 @@ struct Copying {
     in_host: bool,
     elsewhere: bool,
     hosts: usize,
-    /// What `SSLEngine` says outside of virtual hosts, and in those of the page's port.
+    /// The value of `SSLEngine` outside virtual hosts, and in those of the page's port.
     tls: Option<bool>,
     tls_of_hosts: Option<bool>,
     names_users: bool,

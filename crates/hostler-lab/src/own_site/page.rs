@@ -1,4 +1,4 @@
-//! What serves a page now, by what `hostler explain` prints.
+//! The current handler of a page, from the output of `hostler explain`.
 
 use crate::contestant::hostler;
 use anyhow::{Context, Result, bail};
@@ -7,7 +7,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// What is asked for.
+/// The requested URL.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Url {
     /// The `Host` field.
@@ -68,7 +68,7 @@ struct Line {
     args: String,
 }
 
-/// What `hostler explain` says.
+/// The output of `hostler explain`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Explanation {
     file: PathBuf,
@@ -155,7 +155,7 @@ fn unquoted(word: &str) -> &str {
     word.trim_matches(['"', '\''])
 }
 
-/// What serves a page now.
+/// The current handler of a page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Page {
     /// A file as it is.

@@ -35,7 +35,7 @@ impl Way {
         }
     }
 
-    /// What stands behind the page. At Hostler what the way says of isolation tells it.
+    /// Returns the workers behind the page. At Hostler the way's isolation determines them.
     pub(super) fn workers(&self) -> Workers {
         match self.server {
             "apache-prefork" | "apache-itk" | "starman" => Workers::Pool,
@@ -150,7 +150,7 @@ fn php(file: &Path, url: &Url) -> Vec<Way> {
     ]
 }
 
-/// What nginx says to php-fpm for one page.
+/// nginx's configuration of php-fpm for one page.
 const FPM: &str = r#"        location = "@URL@" {
             fastcgi_pass unix:@RUN@/fpm.sock;
             fastcgi_param SCRIPT_FILENAME "@FILE@";
@@ -193,7 +193,7 @@ fn fastcgi() -> Vec<Way> {
     ]
 }
 
-/// What only Hostler is configured for by these words.
+/// Returns the ways that only Hostler's directives configure.
 fn application() -> Vec<Way> {
     let why = "has no such directive: what serves these applications elsewhere is set up in other words; the scenarios \
                bench1 to bench4 compare them";
@@ -217,7 +217,7 @@ fn parsed(file: &Path, url: &Url) -> Vec<Way> {
     ways
 }
 
-/// What needs no technique, by the servers that read the configuration, and a file by nginx too.
+/// Returns the ways that need no technique: the servers that read the configuration, and for a file nginx too.
 fn as_it_is(file: Option<(&std::path::PathBuf, &Url)>) -> Vec<Way> {
     let mut ways = servers();
     ways.push(match file {

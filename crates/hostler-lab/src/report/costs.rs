@@ -1,4 +1,4 @@
-//! What it cost, what failed, and what the generator itself needed.
+//! Costs, failures, and the generator's own share.
 
 use super::figures::{self, Figures, Metric};
 use super::number::{self, count, percent};

@@ -109,7 +109,7 @@ fn named(cell: &Cell, sample: &Sample) -> [String; 3] {
     [cell.case.clone(), cell.server.clone(), sample.round.to_string()]
 }
 
-/// What was not measured is empty, not 0.
+/// Formats a value; one that was not measured is empty, not 0.
 fn optional(value: Option<impl ToString>) -> String {
     value.map(|value| value.to_string()).unwrap_or_default()
 }

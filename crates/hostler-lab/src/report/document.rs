@@ -12,7 +12,7 @@ pub(super) struct Document {
     pub(super) answer: String,
     /// Why the run is not complete.
     pub(super) incomplete: Option<String>,
-    /// What makes the figures worth less than they look.
+    /// Circumstances that make the figures less reliable than they look.
     pub(super) warnings: Vec<String>,
     /// Its sections.
     pub(super) sections: Vec<Section>,
@@ -24,7 +24,7 @@ pub(super) struct Section {
     pub(super) name: &'static str,
     /// Over it.
     pub(super) title: &'static str,
-    /// What the page draws.
+    /// The page's plots.
     pub(super) plots: Vec<Plot>,
     /// Its tables.
     pub(super) tables: Vec<Table>,

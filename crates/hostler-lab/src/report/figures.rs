@@ -20,7 +20,7 @@ pub(super) struct Figures<'r> {
     pub(super) server_number: usize,
     /// Its server's title.
     pub(super) server: &'r str,
-    /// What was measured.
+    /// The measured cell.
     pub(super) cell: &'r Cell,
 }
 
@@ -101,7 +101,7 @@ impl<'r> Figures<'r> {
         !self.cell.samples.is_empty()
     }
 
-    /// What stands in place of figures: `not available`, `no answer`, `not taken`.
+    /// Returns the text that replaces missing figures: `not available`, `no answer`, `not taken`.
     pub(super) fn without_figures(&self) -> &'static str {
         match &self.cell.failed {
             _ if self.is_taken() => "no answer",

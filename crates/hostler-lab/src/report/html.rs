@@ -137,7 +137,7 @@ fn files(run: &Run) -> Vec<(String, String)> {
     std::iter::once("run.json".to_owned()).chain(tables).map(|name| (name.clone(), name)).collect()
 }
 
-/// What the servers that took part were started with, or what they said, as it lies in the run's folder.
+/// Lists the configurations or logs of the servers that took part, as files in the run's folder.
 fn evidence(run: &Run, ending: &str) -> Vec<(String, String)> {
     let title = |path: &str| {
         let mut parts = path.rsplit('/');

@@ -1,11 +1,11 @@
-//! What rounds are judged by: rates, times, costs; each the same for every report that prints it.
+//! The metrics of rounds: rates, times, costs; each formatted the same in every report.
 
 use super::number::{bytes, count, figure, milliseconds};
 use crate::load::Phase;
 use crate::run::{Run, Sample};
 use crate::scenario::Shape;
 
-/// What a round is judged by.
+/// A metric of a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Metric {
     /// Answers a second.
@@ -33,7 +33,7 @@ pub(super) enum Metric {
 }
 
 impl Metric {
-    /// What decides in a report of this shape.
+    /// Returns the deciding metric of a report of this shape.
     fn of_shape(shape: Shape) -> Self {
         match shape {
             Shape::Registry | Shape::Include | Shape::Isolation | Shape::Comparison => Self::Rate,
@@ -43,7 +43,7 @@ impl Metric {
         }
     }
 
-    /// What decides in a run: of a load that rises until a limit breaks, how far it came.
+    /// Returns the deciding metric of a run: for a load that rises until a limit breaks, how far it came.
     pub(super) fn of_run(run: &Run) -> Self {
         let shape = Self::of_shape(run.scenario.report);
         if !run.saturation {

@@ -1,6 +1,6 @@
 //! Figures as text for people: three or four digits that say something, never `NaN`, never a made-up zero.
 
-/// What stands where there is no figure.
+/// The text for a missing figure.
 pub(super) const NONE: &str = "–";
 
 /// A figure with three digits or more: `0.123`, `4.56`, `78.9`, `123`, `12,345`.

@@ -9,13 +9,13 @@ pub(super) mod scale;
 use super::escape::escape;
 use std::fmt::Write;
 
-/// How many colours the page's style has.
+/// The number of colours in the page's style.
 pub(super) const COLOURS: usize = 16;
 
 /// Dashes of lines, by style; the first is none.
 pub(super) const DASHES: [&str; 4] = ["", "7 4", "2 4", "10 3 2 3"];
 
-/// How a series looks.
+/// The appearance of a series.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Look {
     /// Number of its colour.

@@ -1,4 +1,4 @@
-//! Which plots a run has: each with a sentence that says how to read it, and its figures as a table.
+//! The plots of a run: each with a sentence on how to read it, and its figures as a table.
 
 mod bars;
 mod latency;
@@ -18,7 +18,7 @@ use crate::scenario::Shape;
 /// A plot.
 pub(super) struct Plot {
     pub(super) title: String,
-    /// How to read it.
+    /// How to read the plot.
     pub(super) says: String,
     pub(super) picture: Picture,
     /// Its figures.
@@ -27,7 +27,7 @@ pub(super) struct Plot {
     pub(super) half: bool,
 }
 
-/// What is drawn.
+/// The drawing.
 pub(super) enum Picture {
     Lines(Lines),
     Bars(Bars),
@@ -94,8 +94,8 @@ fn drawn(plots: Vec<Plot>) -> Vec<Plot> {
     plots.into_iter().filter(|plot| !plot.picture.is_empty()).collect()
 }
 
-/// How a cell looks. Where techniques are compared each cell has a colour of its own, as long as there are enough; then
-/// techniques have the colours. Servers have the dashes.
+/// Chooses a cell's appearance. Where techniques are compared, each cell has a colour of its own while there are
+/// enough; otherwise each technique has one. Servers differ by dashes.
 fn look(run: &Run, cell: &Figures<'_>) -> Look {
     let style = cell.server_number;
     if !figures::are_peers(run) {

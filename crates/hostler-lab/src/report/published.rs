@@ -12,7 +12,7 @@ pub(super) fn columns(run: &Run, table: &mut Table) {
     }
 }
 
-/// What stands over a published column.
+/// Returns the heading of a published column.
 pub(super) fn group(column: &str) -> String {
     if column.starts_with("published") { column.into() } else { format!("published: {column}") }
 }

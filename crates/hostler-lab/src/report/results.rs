@@ -16,7 +16,7 @@ use super::verdict;
 use crate::run::Run;
 use crate::scenario::{Case, Shape};
 
-/// What a dagger says.
+/// The explanation of a dagger.
 const DAGGER: &str =
     "† The generator used more than 90 % of its CPU time: the server may be able to do more.";
 
@@ -47,7 +47,7 @@ pub(super) fn tables(run: &Run, cells: &[Figures<'_>]) -> Vec<Table> {
     tables
 }
 
-/// Where the limit of a rising load broke.
+/// The points at which the limit of a rising load broke.
 fn limits(run: &Run, cells: &[Figures<'_>]) -> Option<Table> {
     let mut table = Table::new("Where the limit broke", "");
     table.column("", "round");

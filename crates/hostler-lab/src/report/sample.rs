@@ -171,7 +171,7 @@ fn request(index: u32, mean: f64, speed: f64, noise: &mut Noise) -> Request {
     }
 }
 
-/// How fast a case is, as a multiple of the slowest.
+/// Returns a case's speed as a multiple of the slowest.
 fn speed(case: &str, server: &str) -> f64 {
     let technique = match case {
         _ if case.starts_with("heavy") => 2.0,

@@ -1,4 +1,4 @@
-//! What was measured on what: machine, servers, generator, and how to take it again.
+//! The setting of a run: machine, servers, generator, and how to repeat it.
 
 use super::number::{bytes, figure};
 use super::table::{Table, bad, faint, plain};

@@ -16,9 +16,9 @@ pub(super) struct Table {
 /// A column.
 #[derive(Clone, Debug)]
 pub(super) struct Column {
-    /// What stands over it and its neighbours of the same group: a server. May be empty.
+    /// The heading over this column and its neighbours of the same group: a server. May be empty.
     pub(super) group: String,
-    /// What stands over it.
+    /// The column's heading.
     pub(super) title: String,
     /// Words stand on the left, figures on the right.
     pub(super) words: bool,
@@ -33,7 +33,7 @@ pub(super) struct Entry {
     pub(super) tone: Tone,
 }
 
-/// How an entry is to be read.
+/// The tone of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Tone {
     /// As it is.

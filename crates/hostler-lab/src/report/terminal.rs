@@ -10,7 +10,7 @@ use crate::run::Run;
 
 mod grid;
 
-/// What no terminal is narrower than.
+/// The least width of a terminal.
 const NARROWEST: usize = 40;
 
 /// Styles of text; empty without colour.

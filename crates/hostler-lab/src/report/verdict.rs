@@ -9,7 +9,7 @@ use crate::method::statistics::{self, Ratio};
 use crate::run::Run;
 use crate::scenario::Shape;
 
-/// How many times better one is than the other: over 1 is better, whether more or less of the metric is.
+/// Returns how many times better one is than the other: over 1 is better, whether the metric is to be high or low.
 pub(super) fn better(one: &Figures<'_>, other: &Figures<'_>, metric: Metric) -> Option<Ratio> {
     let (one, other) = (one.rounds(metric), other.rounds(metric));
     if metric.more_is_better() { statistics::ratio(&one, &other) } else { statistics::ratio(&other, &one) }
@@ -56,7 +56,7 @@ fn list(names: &[String]) -> String {
     }
 }
 
-/// What a better one is called.
+/// Returns the adjectives for a better and a worse one.
 pub(super) fn adjective(metric: Metric) -> (&'static str, &'static str) {
     match metric {
         Metric::Clients => ("more", "fewer"),
@@ -142,7 +142,7 @@ fn of_two(run: &Run, ranked: &[Figures<'_>], metric: Metric) -> String {
     )
 }
 
-/// How far the best is before the next: beyond noise, or not.
+/// States how far the best is ahead of the next: beyond noise, or not.
 fn ahead(run: &Run, cells: &[Figures<'_>], best: &Figures<'_>, next: &Figures<'_>, metric: Metric) -> String {
     let name = named(run, next);
     match better(best, next, metric) {
@@ -163,7 +163,7 @@ fn unbroken(cells: &[Figures<'_>]) -> usize {
     cells.iter().filter(|cell| cell.cell.samples.iter().all(|sample| sample.stopped.is_none())).count()
 }
 
-/// Where several served all clients there were, the load was too small to tell them apart.
+/// The sentence for several contestants that served all clients: the load was too small to distinguish them.
 fn of_unbroken(run: &Run, cells: &[Figures<'_>], last: &Figures<'_>) -> String {
     let whole = unbroken(cells);
     if whole == cells.len() {

@@ -1,5 +1,5 @@
-//! What makes a run's figures worth less than they look, so that it stands beside the answer and not among the notes: a
-//! debug build, a busy machine, clients that got nothing.
+//! Circumstances that make a run's figures less reliable than they look, shown beside the result and not among the
+//! notes: a debug build, a busy machine, clients without a response.
 
 use super::figures;
 use crate::run::Run;

@@ -1,4 +1,4 @@
-//! What a scenario has to fulfil that its types don't say. Each answer names case and key, and what was expected.
+//! Requirements of a scenario that its types do not express. Each error names the case, the key, and the expected form.
 
 use super::{Case, Scenario};
 use std::collections::BTreeSet;
@@ -94,7 +94,7 @@ fn case(case: &Case, scenario: &Scenario) -> Checked {
     })
 }
 
-/// What may stand in a request's line as it is.
+/// Returns whether a path may be written into a request line unchanged.
 fn is_path(path: &str) -> bool {
     path.starts_with('/') && is_word(path)
 }

@@ -71,7 +71,7 @@ struct PartOfPlan {
 }
 
 impl PartOfPlan {
-    /// What it says, and what `other` says where it says nothing.
+    /// Fills missing values from `other`.
     fn or(self, other: &Self) -> Self {
         Self {
             phases: self.phases.or_else(|| other.phases.clone()),

@@ -13,7 +13,7 @@ use tokio::sync::Notify;
 /// Pauses after failures: the first, and the longest.
 const BACK_OFF: (Duration, Duration) = (Duration::from_millis(10), Duration::from_millis(100));
 
-/// What the clients and the driver share.
+/// State that the clients and the driver share.
 pub(super) struct SharedState {
     pub(super) tally: RefCell<Tally>,
     pub(super) begin: Instant,
@@ -25,12 +25,12 @@ pub(super) struct SharedState {
     pub(super) free: RefCell<Vec<u32>>,
     /// Requests that are still to be sent, where their number ends the phase.
     pub(super) left: Cell<Option<u64>>,
-    /// How many clients there are to be.
+    /// The target number of clients.
     pub(super) wanted: Cell<u32>,
     pub(super) under_way: Cell<u32>,
     /// Something ended that the driver may wait for.
     pub(super) news: Notify,
-    /// What went wrong with the generator itself.
+    /// An error of the generator itself.
     pub(super) fault: RefCell<Option<anyhow::Error>>,
 }
 
@@ -94,7 +94,7 @@ impl SharedState {
         answered
     }
 
-    /// How long a request may take. While warming up, limits don't hold.
+    /// Returns the time limit of a request. Limits do not apply while warming up.
     fn patience(&self) -> Duration {
         let limit = match self.plan.stop {
             Some(Stop::Answer { seconds }) if self.tally.borrow().counts() => seconds,

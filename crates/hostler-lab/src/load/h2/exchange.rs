@@ -169,7 +169,7 @@ fn request(target: &Target, host: &str) -> Result<Request<()>> {
     request.body(()).with_context(|| format!("{host}{} cannot be asked for", target.path))
 }
 
-/// What an error says.
+/// Classifies an error.
 fn fault(error: &h2::Error) -> Fault {
     let refused = error.reason() == Some(h2::Reason::REFUSED_STREAM);
     if refused || error.is_go_away() && error.is_remote() && error.reason() == Some(h2::Reason::NO_ERROR) {

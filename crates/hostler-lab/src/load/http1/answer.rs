@@ -8,7 +8,7 @@ const LONGEST_HEAD: usize = 64 << 10;
 /// Fields of a head.
 const MOST_FIELDS: usize = 128;
 
-/// What an answer's body ends with.
+/// The framing of a response's body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Framing {
     /// So many bytes.
@@ -19,7 +19,7 @@ enum Framing {
     Close,
 }
 
-/// What a head says.
+/// The facts of a response's head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Head {
     /// The status.
@@ -36,7 +36,7 @@ pub(super) struct LastHead {
     head: Option<Head>,
 }
 
-/// Where in an answer we are.
+/// The position in a response.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Place {
     /// In its head.
@@ -55,7 +55,7 @@ enum Place {
 enum Line {
     /// Digits of a size.
     Size { size: u64, digits: u8 },
-    /// What may follow them.
+    /// After the digits: a chunk extension may follow.
     Extension { size: u64 },
     /// The end of line after a chunk's bytes.
     AfterChunk,
@@ -73,7 +73,7 @@ pub(super) struct Answer {
     bytes: u64,
 }
 
-/// What a piece of an answer came to.
+/// The result of reading a piece of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Progress {
     /// The answer goes on.
@@ -199,7 +199,7 @@ impl Answer {
     }
 }
 
-/// Where a byte leads.
+/// The state after a byte.
 enum Next {
     Place(Place),
     End,

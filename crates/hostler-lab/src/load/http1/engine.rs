@@ -21,10 +21,10 @@ const EVENTS: usize = 512;
 /// Bytes read at once; all connections share the room.
 const READ: usize = 256 << 10;
 
-/// How often progress is told.
+/// Interval at which progress is reported.
 const PROGRESS: Moment = SECOND / 10;
 
-/// What happens when a request came to its end.
+/// The action after the end of a request.
 #[derive(Clone, Debug)]
 pub(super) enum Mode {
     /// Slots are clients: so many of them, who ask again, until none is `left`.
@@ -119,7 +119,7 @@ impl<'a> Engine<'a> {
         }
     }
 
-    /// How long a request may wait before something is done about it. While warming up, limits don't hold.
+    /// Returns how long a request may wait before it is handled as failed. Limits do not apply while warming up.
     fn longest_wait(&self) -> Moment {
         match self.plan.stop {
             Some(Stop::Answer { seconds }) if self.tally.counts() => moment(seconds.min(self.plan.timeout)),

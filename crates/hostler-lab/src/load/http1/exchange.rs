@@ -198,7 +198,7 @@ impl Engine<'_> {
         self.next(number, now)
     }
 
-    /// What a slot without a request does next.
+    /// Chooses the next step of a slot without a request.
     pub(super) fn next(&mut self, number: u32, now: Moment) -> Result<()> {
         let slot = &mut self.slots[number as usize];
         let Mode::Closed { wanted, left, think } = &self.mode else {

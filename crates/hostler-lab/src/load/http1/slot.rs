@@ -18,7 +18,7 @@ const BACK_OFF: (Moment, Moment) = (SECOND / 100, SECOND / 10);
 /// Addresses of the loopback network that connections come from, one after the other when its ports are used up.
 const SOURCES: u8 = 250;
 
-/// What a slot is doing.
+/// The state of a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum State {
     /// No request is under way.
@@ -36,9 +36,9 @@ pub(super) struct Slot {
     pub(super) socket: Option<Connection>,
     /// Number of its socket, so that what the kernel says of an earlier one is not taken for this one's.
     pub(super) generation: u32,
-    /// Which of the prepared requests.
+    /// The index of the prepared request.
     pub(super) request: usize,
-    /// How much of it was sent.
+    /// The bytes sent of it.
     pub(super) sent: usize,
     pub(super) answer: Answer,
     /// Whole answers on this connection.
@@ -87,7 +87,7 @@ impl Slot {
         self.answers = 0;
     }
 
-    /// How long it waits after so many failures in a row; `None` after none.
+    /// Returns the pause after so many failures in a row; `None` after none.
     pub(super) fn back_off(&self) -> Option<Moment> {
         let doubled = BACK_OFF.0 << self.failures.saturating_sub(1).min(10);
         (self.failures > 0).then(|| doubled.min(BACK_OFF.1))
@@ -103,7 +103,7 @@ pub(super) struct Connector {
     tls: Option<Tls>,
 }
 
-/// What came of an attempt.
+/// The result of an attempt.
 pub(super) enum Attempt {
     Begun(Connection),
     /// The server's fault.
@@ -160,7 +160,7 @@ impl Connector {
     }
 }
 
-/// What is watched of a connection: edges of everything.
+/// The events that are watched for on a connection, edge-triggered.
 pub(super) fn interest() -> epoll::EventFlags {
     epoll::EventFlags::IN | epoll::EventFlags::OUT | epoll::EventFlags::RDHUP | epoll::EventFlags::ET
 }

@@ -25,7 +25,7 @@ pub(in crate::report) struct Bar {
     pub(in crate::report) interval: Option<(f64, f64)>,
     /// Beside it.
     pub(in crate::report) text: String,
-    /// What it says when pointed at.
+    /// The tooltip.
     pub(in crate::report) tip: String,
 }
 
@@ -63,7 +63,7 @@ impl Bars {
 }
 
 impl Panel {
-    /// What the scale reaches to: intervals far over the bars are cut, or the bars could not be seen.
+    /// Returns the end of the scale: intervals far above the bars are cut, or the bars would be invisible.
     fn most(&self) -> f64 {
         let largest = |of: fn(&Bar) -> Option<f64>| {
             self.bars

@@ -42,11 +42,11 @@ pub(in crate::report) struct Series {
 pub(in crate::report) struct Point {
     pub(in crate::report) x: f64,
     pub(in crate::report) y: f64,
-    /// What it says when pointed at; empty: nothing.
+    /// The tooltip; empty: none.
     pub(in crate::report) tip: String,
 }
 
-/// Where the lines are drawn.
+/// The area in which the lines are drawn.
 struct Frame {
     left: f64,
     right: f64,

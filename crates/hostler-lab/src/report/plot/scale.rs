@@ -2,7 +2,7 @@
 
 use crate::report::number;
 
-/// How an axis is divided.
+/// The division of an axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::report) enum Kind {
     /// Evenly, from 0.

@@ -39,7 +39,7 @@ pub(super) fn tables(run: &Run, cells: &[Figures<'_>]) -> Vec<Table> {
     vec![table]
 }
 
-/// Who is set as a part of whom: Hostler of each other one, or else each of the first.
+/// Returns the pairs of which ratios are shown: Hostler to each other one, otherwise the first to each.
 fn parts(run: &Run, cells: &[Figures<'_>]) -> Vec<(usize, usize)> {
     let servers = figures::servers(run, cells);
     let hostler = servers.iter().copied().find(|number| run.scenario.contestants[*number] == "hostler");

@@ -21,7 +21,7 @@ pub(super) fn tables(run: &Run, cells: &[Figures<'_>]) -> Vec<Table> {
     std::iter::once(table).chain(gap(run, cells)).collect()
 }
 
-/// What Registry costs, in a sentence that follows another: its rates as parts of the handlers' at each server.
+/// States Registry's cost in a sentence that follows another: its rates as parts of the handlers' at each server.
 pub(in crate::report) fn sentence(run: &Run, cells: &[Figures<'_>]) -> String {
     let pairs = pairs(run);
     let mut parts = Vec::new();

@@ -1,4 +1,4 @@
-//! What the made-up runs ask: a scenario of each shape.
+//! Scenarios of the made-up runs: one of each shape.
 
 use crate::scenario::{Published, Scenario, Shape};
 

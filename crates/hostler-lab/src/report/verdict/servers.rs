@@ -26,7 +26,7 @@ pub(super) fn sentence(run: &Run, cells: &[Figures<'_>], metric: Metric) -> Stri
     }
 }
 
-/// Who leads, alone or with others, and who is slower than all the rest.
+/// Names the leader, alone or with others, and the one slower than all the rest.
 fn of_one_case(cells: &[Figures<'_>], metric: Metric) -> String {
     let ranked = ranked(cells, metric);
     let leaders = leaders(cells, metric);
@@ -64,7 +64,7 @@ fn of_one_case(cells: &[Figures<'_>], metric: Metric) -> String {
     }
 }
 
-/// How the subject does in a case.
+/// The subject's standing in a case.
 enum Standing {
     /// Better than every other: so many times the next.
     Ahead(f64),
@@ -157,14 +157,14 @@ fn of_subject(cases: &[Vec<Figures<'_>>], metric: Metric) -> Vec<String> {
     says
 }
 
-/// How far behind, and in which cases: `0.41 to 0.55 × as many requests/s (static, ...)`.
+/// States how far behind, and in which cases: `0.41 to 0.55 × as many requests/s (static, ...)`.
 fn lag(behind: &[(f64, f64, &str)], title: &str) -> String {
     let parts: Vec<f64> = behind.iter().flat_map(|(least, most, _)| [*least, *most]).collect();
     let names: Vec<String> = behind.iter().map(|(.., case)| (*case).to_owned()).collect();
     format!("{} as many {title} ({})", span(&parts), list(&names))
 }
 
-/// Who else is ahead of all others.
+/// Names others that are ahead of all the rest.
 fn of_others(cases: &[Vec<Figures<'_>>], metric: Metric) -> Vec<String> {
     let mut winners: Vec<(usize, &str, Vec<f64>)> = Vec::new();
     for of_case in cases {
