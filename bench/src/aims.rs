@@ -28,7 +28,7 @@ struct Aim {
     why: String,
 }
 
-/// Whether an aim is reached.
+/// True if an aim is reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Verdict {
     Yes,
@@ -76,7 +76,7 @@ fn all() -> Result<Vec<Aim>> {
 }
 
 impl Aim {
-    /// Whether a value is on the right side.
+    /// Returns whether a value is on the right side.
     fn holds(&self, value: f64) -> bool {
         self.at_least.is_none_or(|least| value >= least) && self.at_most.is_none_or(|most| value <= most)
     }
@@ -130,7 +130,7 @@ fn shown(name: &str, figure: Figure) -> String {
     format!("{}{}{unit}", digits(figure.value), interval.unwrap_or_default())
 }
 
-/// What a figure beside is of.
+/// Returns the subject of the figure beside an aim.
 fn named(name: &str) -> String {
     let words: Vec<&str> = name.split(' ').collect();
     match words[..] {

@@ -1,4 +1,4 @@
-//! What a run is of: commit, date, build and machine, as they are when it begins.
+//! The subject of a run: commit, date, build and machine at its start.
 
 use anyhow::{Context, Result};
 use hostler_lab::contestant;
@@ -12,7 +12,7 @@ pub(crate) struct RunStart {
     /// Files differ from the commit; docs/performance.md itself does not count.
     pub(crate) changed: bool,
     pub(crate) date: String,
-    /// What Hostler says of its version.
+    /// Hostler's version, as it reports it.
     pub(crate) build: String,
     /// With its load before anything is measured.
     pub(crate) machine: Machine,

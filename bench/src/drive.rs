@@ -16,7 +16,7 @@ pub(crate) struct Page<'a> {
     pub(crate) path: &'a str,
 }
 
-/// What came of a load.
+/// The result of a load.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Sample {
     /// Answers a second.

@@ -30,7 +30,7 @@ impl From<statistics::Ratio> for Figure {
 /// All that can be asked for.
 #[derive(Default)]
 pub(crate) struct Figures {
-    /// What parts have recorded.
+    /// The figures that parts have recorded.
     pub(crate) measured: BTreeMap<String, Figure>,
     /// Runs of the lab that belong to this run.
     pub(crate) runs: HashMap<String, Run>,
@@ -43,7 +43,7 @@ impl Figures {
         Ok(())
     }
 
-    /// What an aim's `figure` stands for; `None`: it was not measured here.
+    /// Returns the figure that an aim's `figure` names; `None`: it was not measured here.
     ///
     /// # Errors
     /// It is not in the form that bench/aims.toml explains.

@@ -1,4 +1,4 @@
-//! What 10,000 idle keep-alive connections cost: each has asked once and stays.
+//! The cost of 10,000 idle keep-alive connections: each has sent one request and stays.
 
 use crate::Options;
 use crate::drive::float;

@@ -1,5 +1,5 @@
-//! What a site's Java virtual machine takes: processor time up to the first answer of a small application, and what it holds alone
-//! when nobody asks any more.
+//! The cost of a site's Java virtual machine: CPU time up to the first response of a small application, and its own
+//! memory after the last request.
 
 use crate::Options;
 use crate::drive::float;
@@ -15,7 +15,7 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
-/// How long it is left alone before its memory is counted.
+/// The idle time before its memory is counted.
 const REST: Duration = Duration::from_secs(3);
 const PATIENCE: Duration = Duration::from_secs(60);
 

@@ -45,7 +45,7 @@ pub(crate) struct Options {
 }
 
 impl Options {
-    /// How often what takes no load is repeated.
+    /// Returns the number of repetitions of a part without load.
     fn times(&self) -> u32 {
         if self.quick { 2 } else { 10 }
     }

@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 
 /// The sites' users: numbers that no account has.
 const FIRST_USER: u32 = 64_300;
-/// How long pools and sites may take to go.
+/// The time limit for pools and sites to exit.
 const PATIENCE: Duration = Duration::from_secs(60);
 const FIRST: &str = "each site's first request";
 
@@ -61,13 +61,13 @@ pub(crate) fn run(options: &Options, report: &mut Report) -> Result<()> {
 /// Pools and sites go by themselves.
 const SOON: &str = "HostlerPoolIdle 5\nHostlerSiteIdle 5\n";
 
-/// What sites run.
+/// The technique of the sites.
 struct Kind {
     title: &'static str,
     name: &'static str,
     application: &'static str,
     path: &'static str,
-    /// What processes of its engine are called.
+    /// The name of its engine's processes.
     engine: &'static str,
     sites: u32,
 }

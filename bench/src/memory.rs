@@ -1,5 +1,5 @@
-//! What a warm worker holds for itself, in Hostler and in Apache's mod_perl and mod_php: four of each, all of which have
-//! worked.
+//! A warm worker's own memory, in Hostler and in Apache's mod_perl and mod_php: four of each, all of which have served
+//! requests.
 
 use crate::Options;
 use crate::drive::{Page, float};
@@ -24,14 +24,14 @@ print $query->header('text/plain'), 'Hello';
 
 const PRELOADED: &str = "<IfModule mod_perl.c>\nPerlModule CGI DBI\n</IfModule>\n";
 
-/// What workers have loaded.
+/// The code that workers have loaded.
 struct Case {
     title: &'static str,
     /// The figure that aims refer to.
     figure: Option<&'static str>,
     application: &'static str,
     configuration: &'static str,
-    /// What they have served.
+    /// The pages they have served.
     paths: &'static [&'static str],
 }
 

@@ -11,7 +11,7 @@ use std::fs;
 const HEAD: &str = include_str!("../head.md");
 const FILE: &str = "docs/performance.md";
 const FOLDER: &str = "target/bench";
-/// Where what is no whole run goes.
+/// The file for a partial run.
 const PARTIAL: &str = "target/bench/performance.md";
 
 /// Everything that was found.

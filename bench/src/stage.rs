@@ -43,13 +43,13 @@ impl Stage {
         Running::start(name, &self.site, &self.logs(name))
     }
 
-    /// Where a contestant that has been started has its configuration, `server.conf`, and its logs.
+    /// Returns the folder of a running contestant's configuration, `server.conf`, and logs.
     pub(crate) fn logs(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 }
 
-/// Those that are installed; the others are named in the report.
+/// Returns the installed contestants; the report names the others.
 pub(crate) fn present(names: &[&'static str], report: &mut Report) -> Vec<&'static str> {
     let mut present = Vec::new();
     for name in names {
@@ -66,7 +66,7 @@ pub(crate) fn title(name: &str) -> String {
     known(name).map_or(name, |server| &server.title).to_owned()
 }
 
-/// What is known of a contestant. Each is asked for its version, so only once.
+/// Returns the facts about a contestant. It is asked for its version, so only once.
 fn known(name: &str) -> Option<&'static Server> {
     static ALL: OnceLock<Vec<Server>> = OnceLock::new();
     ALL.get_or_init(contestant::known).iter().find(|server| server.name == name)

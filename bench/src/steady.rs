@@ -16,13 +16,14 @@ use hostler_lab::method::statistics::median;
 
 /// Heavy requests of a mix.
 const HEAVY: f64 = 0.1;
-/// What light requests beside sleepers are of the rate at saturation, and how many sleepers there are a second.
+/// The rate of light requests beside sleepers, as a part of the rate at saturation, and the number of sleepers per
+/// second.
 const BESIDE_SLEEPERS: (f64, f64) = (0.25, 40.0);
 /// Rounds of all servers; with `--quick`.
 const ROUNDS: (u32, u32) = (12, 2);
 /// Seconds of a probe and of a window. All together takes three and a half minutes.
 const SECONDS: (f64, f64) = (0.25, 1.2);
-/// What nginx is asked for.
+/// The page requested from nginx.
 const FILE: &str = "/file.txt";
 
 const SLEEPER: &str = r"package Lab::Sleeper;

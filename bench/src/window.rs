@@ -71,7 +71,7 @@ pub(crate) struct Window {
     load: f64,
 }
 
-/// How the machine was.
+/// The state of the machine.
 #[derive(Clone, Copy, Debug)]
 struct Machine {
     /// Part of the processors' time that the host took away.
@@ -218,7 +218,7 @@ fn own_seconds(loads: &[(Page<'_>, f64)]) -> f64 {
     own.tv_sec as f64 + own.tv_nsec as f64 / 1e9 + server.unwrap_or(0.0)
 }
 
-/// What all processors have done since the start, in hundredths of a second.
+/// The work of all processors since the start, in hundredths of a second.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Ticks {
     all: u64,

@@ -9,9 +9,9 @@ use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How long a log line may take to appear.
+/// The longest time until a log line appears.
 const LOGGED_WITHIN: Duration = Duration::from_secs(2);
-/// How long to wait before believing that a log line does not appear.
+/// The time to wait before a log line counts as missing.
 const NOT_LOGGED_FOR: Duration = Duration::from_millis(200);
 
 /// Asks for a case: its files first, then the request, then what it says in the logs.

@@ -11,7 +11,7 @@ use std::os::unix::net::UnixListener;
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command};
 
-/// How the name of one begins that listens at a TCP port (`tcp:ONE` at `@ONE@`) instead of a Unix socket.
+/// The prefix of a backend's name that listens on a TCP port (`tcp:ONE` at `@ONE@`) instead of a Unix socket.
 pub(crate) const TCP: &str = "tcp:";
 
 /// Running programs. Dropping them ends them.

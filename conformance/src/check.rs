@@ -32,7 +32,7 @@ const COMPARED: [&str; 19] = [
 /// An exchange with the new parts of the logs.
 #[derive(Debug, Clone, Default)]
 pub struct Observation {
-    /// What came over the connection, ports and paths replaced by placeholders.
+    /// The data received over the connection, with ports and paths replaced by placeholders.
     pub exchange: Exchange,
     /// New lines of the access log.
     pub access_log: String,
@@ -48,7 +48,7 @@ impl Observation {
     }
 }
 
-/// Whether a regular expression matches. A dot matches line ends too; `^` and `$` match at lines.
+/// Returns whether a regular expression matches. A dot matches line ends too; `^` and `$` match at lines.
 ///
 /// # Errors
 /// The expression does not compile: a fault of the table.
@@ -58,7 +58,7 @@ pub fn matches(pattern: &str, text: &str) -> Result<bool, String> {
     regex.is_match(text.as_bytes()).map_err(|error| format!("{pattern}: {error}"))
 }
 
-/// What differs from the expectation, a line each.
+/// Lists the differences from the expectation, one on each line.
 #[must_use]
 pub fn against_table(expect: &Expect, observed: &Observation) -> Vec<String> {
     let mut findings = Findings::default();
@@ -106,7 +106,7 @@ fn fields(expect: &Expect, last: &Response, findings: &mut Findings) {
     }
 }
 
-/// Where two servers' answers differ, a line each. Length is compared where both give one.
+/// Lists the differences between two servers' responses, one on each line. Lengths are compared where both give one.
 #[must_use]
 pub fn against_apache(expect: &Expect, apache: &Observation, other: &Observation) -> Vec<String> {
     let mut findings = Findings::default();

@@ -7,9 +7,9 @@ use std::io::{self, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::time::Duration;
 
-/// How long a server may stay silent inside an answer.
+/// The longest silence of a server within a response.
 const SILENCE: Duration = Duration::from_secs(10);
-/// How long an idle connection is watched to learn whether the server closes it.
+/// The time an idle connection is watched to learn whether the server closes it.
 const LINGER: Duration = Duration::from_millis(400);
 
 /// One answer.
@@ -59,12 +59,12 @@ impl Response {
     }
 }
 
-/// What else is known of an exchange.
+/// Further facts about an exchange.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct How {
     /// The request is a HEAD: its answer has no body.
     pub head: bool,
-    /// Whether the server closes the connection is of interest.
+    /// True if the server closes the connection is of interest.
     pub watch: bool,
     /// The client closes its sending side behind the request.
     pub half_close: bool,

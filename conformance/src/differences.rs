@@ -14,7 +14,7 @@ pub struct Difference {
     pub case: String,
     /// Why, in a sentence for an administrator.
     pub reason: String,
-    /// What Hostler answers; takes the place of the case's whole expectation.
+    /// Hostler's response; replaces the case's whole expectation.
     pub hostler: Expect,
 }
 

@@ -29,7 +29,7 @@ pub struct Login {
     pub without: Option<String>,
     /// Parameters to add, as they are.
     pub more: String,
-    /// How often the same is sent; the last answer counts.
+    /// The number of times the request is sent; the last response counts.
     pub times: Option<usize>,
 }
 

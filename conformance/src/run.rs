@@ -8,7 +8,7 @@ use crate::table::{Case, Subject};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-/// What is run.
+/// The cases to run.
 #[derive(Debug, Clone)]
 pub struct Plan {
     /// The servers in order.
@@ -21,7 +21,7 @@ pub struct Plan {
     pub print: bool,
 }
 
-/// What became of a subject on one server.
+/// The result of a subject on one server.
 #[derive(Debug, Default)]
 pub struct Report {
     /// `subject`.
@@ -32,14 +32,14 @@ pub struct Report {
     pub failures: Vec<String>,
     /// Cases that Apache answers now like Hostler and now otherwise.
     pub undecided: Vec<String>,
-    /// Which entries of [`Differences::fields`] were met.
+    /// The entries of [`Differences::fields`] that applied.
     pub fields: BTreeSet<usize>,
     /// Answers, when they were asked for.
     pub printed: String,
 }
 
 impl Plan {
-    /// Whether a case is to run.
+    /// Returns whether a case is to run.
     #[must_use]
     pub fn wants(&self, subject: &str, case: &str) -> bool {
         let Some(only) = &self.only else { return true };
@@ -55,7 +55,8 @@ impl Plan {
     }
 }
 
-/// How often Apache may try to answer as the table says. Some of its answers depend on which of two processes is faster.
+/// The number of attempts that Apache has to answer as the table says. Some of its responses depend on which of two
+/// processes is faster.
 const TRIES: usize = 3;
 
 /// Runs one subject on every server of the plan.
@@ -112,7 +113,7 @@ fn as_the_table<'a>(round: &Round<'a>, model: &mut Option<Answers<'a>>) -> Resul
     Ok(failures)
 }
 
-/// What of Hostler's answers is neither as Apache answers nor as it answers when it is asked a second time.
+/// Lists Hostler's responses that match neither Apache's first nor its second response.
 fn as_apache<'a>(
     round: &Round<'a>,
     model: Option<&Answers<'a>>,
@@ -143,7 +144,7 @@ struct Round<'a> {
     parent: &'a Path,
 }
 
-/// What a server answered to the cases of a subject.
+/// A server's responses to the cases of a subject.
 #[derive(Debug, Default)]
 struct Answers<'a> {
     /// To each case's request, and to the last of its repetitions.
@@ -153,7 +154,7 @@ struct Answers<'a> {
 }
 
 impl Answers<'_> {
-    /// Whether the last answer to a case's request is as expected and as the first.
+    /// Returns whether the last answer to a case's request is as expected and as the first.
     fn stable(&self, case: &Case) -> bool {
         self.cases.get(case.name.as_str()).is_none_or(|(first, last)| {
             last.as_ref().is_some_and(|last| {
@@ -188,7 +189,7 @@ impl<'a> Round<'a> {
         Ok(answers)
     }
 
-    /// Which cases are answered otherwise than expected.
+    /// Lists the cases whose response is not the expected one.
     fn failures(&self, answers: &Answers<'a>, model: Option<&Answers<'_>>) -> Failures<'a> {
         let mut failures = Failures::new();
         for &case in self.cases {
@@ -210,11 +211,11 @@ impl<'a> Round<'a> {
     }
 }
 
-/// How often a case is asked again. Each of the front's threads has a memory of its own.
+/// The number of repetitions of a case. Each of the front's threads has a memory of its own.
 const AGAIN: usize = 4;
 
-/// What comes of asking again: answers out of what is remembered of a URL are the same as those that came by the whole way, where
-/// Apache's are the same each time. Logs are those of the first time.
+/// Repeats a case: responses from the memory of URLs must equal those of the whole way, where Apache's are the same
+/// each time. Logs are those of the first time.
 fn asked_again(server: &Server, case: &Case, first: &Observation) -> Observation {
     let mut observed = first.clone();
     for _ in 0..AGAIN {

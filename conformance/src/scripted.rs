@@ -96,7 +96,7 @@ fn serve(name: &str, stream: &TcpStream, answers: &Answers) -> io::Result<()> {
     Ok(())
 }
 
-/// Whether the answer's end can be told without the connection's.
+/// Returns whether the answer's end can be told without the connection's.
 fn keeps(answer: &str, request: &Request) -> bool {
     let lower = answer.to_ascii_lowercase();
     let is_long =
@@ -158,7 +158,7 @@ fn body(
     Ok(request)
 }
 
-/// What was asked. In no order: servers differ in that, and nobody may rely on it.
+/// Returns the request as a response. The order of fields is not significant: servers differ in it.
 fn echo(name: &str, request: &Request) -> Vec<u8> {
     let mut fields = request.fields.clone();
     fields.sort_by_key(|field| field.to_ascii_lowercase());

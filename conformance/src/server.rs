@@ -49,11 +49,11 @@ const MODULES: [&str; 25] = [
     "allowmethods",
 ];
 
-/// What to say where there is nothing to test.
+/// The message when there is no program to test.
 pub(crate) const NO_BINARY: &str = "no hostler binary: run `make build` first, or name one in HOSTLER_BIN; \
      HOSTLER_UNDER_TEST=apache checks the table against Apache alone";
 
-/// Who answers.
+/// The server under test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// The packaged apache2, the model.
@@ -73,7 +73,7 @@ impl Kind {
     }
 }
 
-/// Whether apache2 is installed.
+/// Returns whether apache2 is installed.
 #[must_use]
 pub fn apache_installed() -> bool {
     Path::new(APACHE).exists()
@@ -168,7 +168,7 @@ impl Server {
         Ok(server)
     }
 
-    /// Where the first or the second port listens.
+    /// Returns the address of the first or the second port.
     #[must_use]
     pub fn address(&self, second: bool) -> SocketAddr {
         SocketAddr::from((Ipv4Addr::LOCALHOST, self.tree.ports[usize::from(second)]))

@@ -14,9 +14,9 @@ use std::process::{Command, Stdio};
 pub struct Check {
     /// Unique name.
     pub name: String,
-    /// What follows the common prologue; `@ROOT@` is a folder with `htdocs` in it.
+    /// The configuration after the common prologue; `@ROOT@` is a folder with `htdocs` in it.
     pub config: String,
-    /// Whether a server starts with it.
+    /// True if a server starts with it.
     pub accepted: bool,
     /// Why Hostler judges otherwise than Apache on purpose.
     pub differs: Option<String>,
@@ -72,7 +72,8 @@ fn below(top: &Path, folder: &Path) -> std::io::Result<Vec<Check>> {
     Ok(checks)
 }
 
-/// What Debian's envvars define, then the file. The main file includes others, by names relative to its own folder.
+/// Returns Debian's envvars as definitions, then an inclusion of the file. The main file includes others by names
+/// relative to its own folder.
 fn including(path: &Path, top: &Path) -> String {
     let own = path.parent().filter(|parent| *parent == top);
     let server_root = own.map(|top| format!("ServerRoot \"{}\"\n", top.display())).unwrap_or_default();
@@ -90,7 +91,7 @@ fn flat(path: &Path) -> String {
     path.to_string_lossy().trim_start_matches('/').replace('/', "-")
 }
 
-/// What is wrong with a server's verdict on a configuration; nothing where it is as expected.
+/// Returns the fault of a server's verdict on a configuration, or nothing if it is the expected one.
 ///
 /// # Errors
 /// The server could not be run.
@@ -121,7 +122,7 @@ pub fn judge(kind: Kind, check: &Check, root: &Path) -> Result<Option<String>, S
     Ok(None)
 }
 
-/// Whether a place in `file:` after the line `first` is named.
+/// Returns whether a place in `file:` after the line `first` is named.
 fn names_line_after(first: usize, file: &str, said: &str) -> bool {
     let number = |rest: &str| rest.split(|digit: char| !digit.is_ascii_digit()).next().map(str::to_owned);
     let lines = said.split(file).skip(1).filter_map(number);

@@ -56,7 +56,7 @@ pub enum FileSpec {
     Detailed(FileDetails),
 }
 
-/// What a file can be besides text.
+/// The properties of a file besides its text.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FileDetails {
@@ -83,9 +83,9 @@ pub struct FileDetails {
 pub struct Case {
     /// Unique inside its subject.
     pub name: String,
-    /// What is sent.
+    /// The request.
     pub request: Request,
-    /// What must come back, from both servers.
+    /// The expected response of both servers.
     pub expect: Expect,
 }
 
@@ -130,7 +130,7 @@ pub struct Request {
 }
 
 impl Request {
-    /// Whether it asks for a page, as often as anybody wants to.
+    /// Returns whether it asks for a page, as often as anybody wants to.
     #[must_use]
     pub fn is_plain(&self) -> bool {
         self.get.is_some()
@@ -164,11 +164,11 @@ pub struct Expect {
     pub text: Option<String>,
     /// Parts of the body.
     pub contains: OneOrMany,
-    /// What the body must not contain.
+    /// Texts that the body must not contain.
     pub omits: OneOrMany,
     /// A regular expression for the body (dot matches newline).
     pub matches: Option<String>,
-    /// Whether the server closes the connection after the answers.
+    /// True if the server closes the connection after the answers.
     pub closes: Option<bool>,
     /// A regular expression that a new line of `logs/access.log` must match.
     pub log: Option<String>,

@@ -16,7 +16,7 @@ use std::time::{Duration, SystemTime};
 /// Modification time of a file that asks for none: 2024-01-02 03:04:05 GMT.
 const FIXED_TIME: u64 = 1_704_164_645;
 
-/// What base 64 of gzip stands for.
+/// Decodes base64 of gzip.
 fn unpacked(text: &str) -> io::Result<Vec<u8>> {
     let packed = STANDARD.decode(text).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
     let mut bytes = Vec::new();

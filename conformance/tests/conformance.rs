@@ -84,7 +84,7 @@ fn debians_configuration_files_parse() {
     assert!(findings.is_empty(), "{}", findings.join("\n"));
 }
 
-/// What Debian's package enables when it is installed.
+/// The modules that Debian's package enables when it is installed.
 const ENABLED: [(&str, &str); 3] = [
     (
         "mods",

@@ -5,7 +5,7 @@ use anyhow::Result;
 use clap::Args;
 use std::process::Command;
 
-/// How to measure.
+/// The options of a measurement.
 #[derive(Args)]
 pub(crate) struct Options {
     /// Fewer and shorter rounds, only to see that everything works; the figures mean little

@@ -9,7 +9,7 @@ pub(crate) fn workspace() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lives in a folder of the workspace")
 }
 
-/// Where cargo puts what it builds with `profile` ("debug" or "release").
+/// Returns cargo's output folder for `profile` ("debug" or "release").
 pub(crate) fn programs(profile: &str) -> PathBuf {
     let target =
         std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| workspace().join("target"), PathBuf::from);
@@ -54,7 +54,7 @@ fn as_by_hand(command: &mut Command) -> &mut Command {
     command
 }
 
-/// Whether a program is on the PATH.
+/// Returns whether a program is on the PATH.
 pub(crate) fn is_installed(program: &str) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path).any(|folder| folder.join(program).is_file())

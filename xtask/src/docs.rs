@@ -8,7 +8,7 @@ use anyhow::{Context, Result, bail};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// What is committed, and shown where the README points.
+/// The committed reference, which the README links to.
 const REFERENCE: &str = "docs/directives/README.md";
 
 /// Writes everything anew.
@@ -25,7 +25,7 @@ pub(crate) fn run() -> Result<()> {
     Ok(())
 }
 
-/// Whether the committed reference is what the program, which has been built, prints now.
+/// Returns whether the committed reference is what the program, which has been built, prints now.
 pub(crate) fn check() -> Result<()> {
     let printed = std::fs::read_to_string(print()?.join("directives.md"))?;
     let kept = std::fs::read_to_string(REFERENCE).with_context(|| format!("cannot read {REFERENCE}"))?;

@@ -85,7 +85,7 @@ fn without_blocks(text: &str) -> String {
     parts.collect::<Vec<_>>().join("\n")
 }
 
-/// What stands between single backquotes on one line.
+/// The texts between single backquotes on one line.
 fn quoted(text: &str) -> impl Iterator<Item = &str> {
     text.lines().flat_map(|line| line.split('`').skip(1).step_by(2))
 }
@@ -122,7 +122,7 @@ fn test_name(name: &str) -> Option<&str> {
     (is_name && last.matches('_').count() >= UNDERSCORES && name.contains("::")).then_some(last)
 }
 
-/// Where the table of crates differs from the list of layers.
+/// Lists the differences between the table of crates and the list of layers.
 fn layer_table(document: &str, layers: &str) -> Result<Vec<String>> {
     #[derive(serde::Deserialize)]
     struct Layers {

@@ -16,8 +16,8 @@ use syn::{Attribute, File, Item, ItemMod, ItemUse, Macro, UseTree, Visibility};
 /// The way to a module or an item from the crate's root: `["directives", "alias"]`.
 type Way = Vec<String>;
 
-/// What is wrong in a crate; `src` is its folder of sources, `lines` are those of `layers.toml`, from the lowest.
-/// `upwards`: what is known to point upwards, as `file uses module`; what is no longer so is wrong, too.
+/// Lists a crate's violations; `src` is its folder of sources, `lines` are those of `layers.toml`, from the lowest.
+/// `upwards`: the known upward uses, as `file uses module`; one that no longer exists is a violation, too.
 pub(crate) fn wrong(
     name: &str,
     src: &Path,
@@ -35,7 +35,7 @@ pub(crate) fn wrong(
     Ok(but_known(Crate { files, order: Order::new(lines) }.wrong(name), src, upwards))
 }
 
-/// What is wrong beside what is known, and what is known and not so.
+/// Returns the violations that are not known, and the known ones that no longer exist.
 fn but_known(found: Vec<String>, src: &Path, upwards: &BTreeSet<String>) -> Vec<String> {
     let src = format!("{}/", src.display());
     let short = |line: &String| {
@@ -82,9 +82,9 @@ impl Order {
 struct Module<'a> {
     path: &'a str,
     way: &'a [String],
-    /// What it uses, as it is written.
+    /// The paths it uses, as written.
     uses: Vec<Way>,
-    /// What it names anew for others: the name, and what it stands for.
+    /// The names it re-exports, and their targets.
     names: BTreeMap<String, Way>,
     /// Modules inside of the file.
     inner: Vec<Way>,

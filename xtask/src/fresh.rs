@@ -18,7 +18,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// How long it may take in all. A machine with two processors that does nothing else needs a fraction of it.
+/// The time limit. An idle machine with two processors needs a fraction of it.
 const AT_MOST: Duration = Duration::from_secs(60 * 60);
 
 /// Lays out the root, runs everything in it, and removes it.
@@ -46,7 +46,7 @@ pub(crate) fn run(keep: bool) -> Result<()> {
     Ok(())
 }
 
-/// What is missing here.
+/// Returns the missing requirement, if any.
 fn impossible() -> Option<String> {
     if !rustix::process::geteuid().is_root() {
         return Some("it lays out a Debian root, which takes root".to_owned());
@@ -110,7 +110,7 @@ fn remove(folder: &Path) -> Result<()> {
     bail!("cannot remove {}", folder.display());
 }
 
-/// What runs in the namespace.
+/// Runs inside the namespace.
 pub(crate) fn inside(folder: &Path) -> Result<()> {
     let machine = stage("a minimal Debian", || Machine::lay_out(folder))?;
     // In one that was kept root may have installed the rest: what it is without that shows no more.

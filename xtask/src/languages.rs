@@ -99,7 +99,7 @@ fn files(places: &[&str], extensions: &[&str]) -> Result<Vec<String>> {
     Ok(String::from_utf8_lossy(&listed.stdout).lines().filter(is_one).map(str::to_owned).collect())
 }
 
-/// Whether a program can be run; says NOT TESTED if it can't.
+/// Returns whether a program can be run; says NOT TESTED if it can't.
 fn is_there(program: &str) -> bool {
     let is_there = Command::new(program).arg("--version").output().is_ok();
     if !is_there {

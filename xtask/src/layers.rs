@@ -20,7 +20,7 @@ struct Rules {
     /// For crates whose folders have an order: lines of names, from the lowest. Names on one line belong together.
     #[serde(default)]
     folders: BTreeMap<String, Vec<String>>,
-    /// What points upwards in them for the time being: `file uses module`.
+    /// Temporarily accepted upward uses: `file uses module`.
     #[serde(default)]
     upwards: BTreeMap<String, BTreeSet<String>>,
     /// Words that must not occur in a crate.

@@ -50,7 +50,7 @@ enum Task {
     Conformance,
     /// A short run of every fuzz target
     FuzzSmoke,
-    /// What Hostler says of the configuration that Debian's packages bring; to docs/survey.md
+    /// Check the configuration of Debian's packages, and write the result to docs/survey.md
     Survey {
         /// Packages; none: those of the last survey
         packages: Vec<String>,
@@ -65,7 +65,7 @@ enum Task {
         #[arg(long)]
         all: bool,
     },
-    /// What the README says, tried in a minimal Debian root: make run, the set-up of the tests, make install
+    /// Follow the README in a minimal Debian root: make run, the set-up of the tests, make install
     Fresh {
         /// Leave the root below target/fresh, and go on with it the next time: quicker, but no longer fresh
         #[arg(long)]
@@ -74,7 +74,7 @@ enum Task {
         #[arg(long, hide = true)]
         inside: Option<PathBuf>,
     },
-    /// What one tenant can do to the others, long, with the release programs; its table goes to docs/faults.md
+    /// Measure what one tenant can do to the others, long, with the release programs; its table goes to docs/faults.md
     Attack,
     /// Measure against the packaged Apache and nginx; figures go to docs/performance.md
     Bench(bench::Options),

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// What tells how a version was built, with the version behind it.
+/// The program that tells how a version was built; the version follows its name.
 const CONFIG: &str = "php-config";
 /// Of which of these the usual engine is, as its build script has it.
 const DEFAULT: [&str; 2] = ["php-config8.2", CONFIG];
@@ -71,7 +71,7 @@ fn named(program: &Path) -> Option<String> {
     (is_number(major) && is_number(minor)).then(|| number.to_owned())
 }
 
-/// What a program says that its version is, without the last number.
+/// Returns a program's version without the last number.
 fn version(program: &Path) -> Option<String> {
     let output = Command::new(program).arg("--version").output().ok()?;
     let said = String::from_utf8(output.stdout).ok().filter(|_| output.status.success())?;

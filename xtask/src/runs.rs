@@ -33,7 +33,7 @@ const RUNS: [(&str, &str); 16] = [
 const SHOWN: &str = "bench2-keep-alive";
 const PICTURE: &str = "docs/pictures/techniques.svg";
 
-/// Which runs, and how.
+/// The options of `runs`.
 #[derive(Args)]
 pub(crate) struct Options {
     /// The folder [default: lab/runs/DATE-MACHINE, as the lab names it]. What is there already is not measured again
@@ -92,7 +92,7 @@ fn picture(hostler: &Path, run: &Path) -> Result<()> {
     cargo::finish(report.args(["lab", "report"]).arg(run).arg("--picture").arg(PICTURE))
 }
 
-/// Where a run of today goes.
+/// Returns the folder of a run made today.
 fn today() -> Result<PathBuf> {
     let date = Command::new("date").args(["-u", "+%Y-%m-%d"]).output().context("cannot run date")?;
     let name = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();

@@ -89,7 +89,7 @@ fn name(listen: SocketAddr) -> String {
     format!("showcase-{plain}")
 }
 
-/// Where the showcase is laid out.
+/// Returns the showcase's folder.
 fn folder(root: bool, listen: SocketAddr) -> Result<PathBuf> {
     let target = cargo::workspace().join("target");
     fs::create_dir_all(target.join(name(listen)))?;
@@ -109,7 +109,7 @@ fn folder(root: bool, listen: SocketAddr) -> Result<PathBuf> {
     Ok(far)
 }
 
-/// Whether every user can pass through a folder and all folders above it.
+/// Returns whether every user can pass through a folder and all folders above it.
 fn open_to_all(folder: &Path) -> Result<bool> {
     for ancestor in folder.ancestors() {
         if fs::metadata(ancestor)?.permissions().mode() & 0o001 == 0 {

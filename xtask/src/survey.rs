@@ -9,7 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// What a file came to.
+/// The result of checking a file.
 enum Outcome {
     Accepted,
     /// Accepted but for what its installation makes: directories, certificates.
@@ -139,7 +139,7 @@ fn is_configuration(name: &str, path: &Path) -> bool {
     named && is_text && !name.contains("/man/") && says_apache(path)
 }
 
-/// Whether a text has a line that only Apache's configurations have.
+/// Returns whether a text has a line that only Apache's configurations have.
 fn says_apache(path: &Path) -> bool {
     const STARTS: [&str; 8] = [
         "<Directory",
@@ -183,7 +183,7 @@ fn program() -> PathBuf {
     std::env::var_os("HOSTLER_BIN").map_or_else(|| target.join("debug/hostler"), PathBuf::from)
 }
 
-/// What the check says, in one line without paths of this machine.
+/// Returns the check's output on one line, without paths of this machine.
 fn said(command: &mut Command) -> Result<Outcome> {
     let output = command.output().context("hostler does not start: cargo build first")?;
     if output.status.success() {
@@ -201,7 +201,7 @@ fn said(command: &mut Command) -> Result<Outcome> {
     })
 }
 
-/// Whether a reason is something that this machine lacks, and that a package's installation makes.
+/// Returns whether a reason is something that this machine lacks, and that a package's installation makes.
 fn is_lack(why: &str) -> bool {
     ["does not exist; create it", "Include: cannot open", "No such file or directory"]
         .iter()

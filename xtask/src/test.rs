@@ -62,7 +62,7 @@ fn test(arguments: &[&str]) -> Result<()> {
     cargo::finish(cargo.arg("test").args(arguments).env(hostler_untested::FILE, untested()))
 }
 
-/// Where tests tell what they do not test.
+/// The file in which tests record that they could not run.
 fn untested() -> PathBuf {
     cargo::workspace().join("target/not-tested.txt")
 }
@@ -74,7 +74,7 @@ fn begin_to_tell() -> Result<PathBuf> {
     Ok(file)
 }
 
-/// What was not tested, also after a failure.
+/// Prints which tests could not run, also after a failure.
 fn tell(file: &Path) {
     let reasons = hostler_untested::told(file);
     if reasons.is_empty() {

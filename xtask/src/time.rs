@@ -6,7 +6,7 @@ use crate::source::{self, Source};
 use anyhow::{Result, bail};
 use std::path::Path;
 
-/// What such a comment begins with.
+/// The start of such a comment.
 const REASON: &str = "// Time: ";
 
 pub(crate) fn run() -> Result<()> {
@@ -40,7 +40,7 @@ fn is_of_tests(path: &Path) -> bool {
     is_folder || path.file_name().is_some_and(|name| name == "tests.rs") || path.starts_with("conformance")
 }
 
-/// Whether a line lets time pass, or has an opinion of how much has passed.
+/// Returns whether a line lets time pass, or has an opinion of how much has passed.
 fn is_about_time(line: &str) -> bool {
     let line = line.trim_start();
     let pauses = ["thread::sleep(", "time::sleep("].iter().any(|call| line.contains(call))

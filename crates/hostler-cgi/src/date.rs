@@ -10,7 +10,7 @@ const FORMS: [(&[u8], Places); 4] = [
     (b"# @$$ #### ##:##:## *", Places { day: 0, month: 2, year: 6, time: 11 }),
 ];
 
-/// Where the parts of a date stand.
+/// The positions of a date's parts.
 struct Places {
     day: usize,
     month: usize,

@@ -6,7 +6,7 @@
 use crate::html::escape_html;
 use crate::variable::{MetaVariable as Meta, http_variable, script_name};
 
-/// What a program is told of a request. Everything is borrowed; paths and the URI are decoded.
+/// A request's facts for a program. Everything is borrowed; paths and the URI are decoded.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Request<'a> {
     /// Method.
@@ -15,13 +15,13 @@ pub struct Request<'a> {
     pub protocol: &'a str,
     /// Path of this request, decoded, after rewriting (Apache's `r->uri`).
     pub uri: &'a [u8],
-    /// What the client asked for, undecoded, with its query; it survives internal redirects.
+    /// The client's request target, undecoded, with its query; it survives internal redirects.
     pub request_uri: &'a [u8],
     /// Query without its `?`.
     pub query: &'a [u8],
     /// Rest of the path behind the program, with its slash; empty if there is none.
     pub path_info: &'a [u8],
-    /// That rest as a path of its own, mapped to a file name; only used with a path info.
+    /// The path info as a path of its own, mapped to a file name; only used with a path info.
     pub path_translated: Option<&'a [u8]>,
     /// Path of the program or document.
     pub script_filename: &'a [u8],
@@ -98,7 +98,7 @@ pub struct Environment {
     variables: Vec<Variable>,
 }
 
-/// Where a variable stands in the text.
+/// The position of a variable in the text.
 #[derive(Clone, Copy)]
 struct Variable {
     name: Span,

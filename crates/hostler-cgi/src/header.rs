@@ -34,7 +34,7 @@ pub struct Header {
     /// All other fields. Those of the same name are merged with ", " (RFC 9110 §5.3), but for `Set-Cookie`,
     /// which is never merged.
     pub fields: Vec<Field>,
-    /// What is worth a line in the error log.
+    /// Remarks for the error log.
     pub notes: Vec<Note>,
 }
 
@@ -49,7 +49,7 @@ pub enum Note {
     InvalidLastModified(Vec<u8>),
 }
 
-/// How far a parser has come.
+/// The progress of a parser.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Progress {
     /// More bytes are needed; all given were taken.

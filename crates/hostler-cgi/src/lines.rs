@@ -2,7 +2,7 @@
 //!
 //! A line ends with LF; every CR is dropped, as Apache's reader drops it, so none can get into an answer.
 
-/// How much header a program may send.
+/// The largest header that a program may send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Longest line, in bytes (Apache: 8190).

@@ -1,4 +1,4 @@
-//! What a response header asks of the server (RFC 3875 §6.2), decided as `mod_cgi` decides.
+//! The meaning of a response header for the server (RFC 3875 §6.2), decided as `mod_cgi` decides.
 
 use crate::header::Header;
 
@@ -18,7 +18,7 @@ pub enum Outcome<'a> {
 }
 
 impl Header {
-    /// What to do, `initial` being the status of the request before the program ran: 200, but for an
+    /// Returns the server's action. `initial` is the status of the request before the program ran: 200, or for an
     /// `ErrorDocument` the status of the error.
     ///
     /// Quirk(apache): a redirect is made whenever the status is 200, also when the program has said so itself.

@@ -46,7 +46,7 @@ impl<H: TakeLine> Parser<H> {
         }
     }
 
-    /// What it means that the output ends here, before the header is complete.
+    /// Returns the error of output that ends here, before the header is complete.
     #[must_use]
     pub fn ended(&self) -> HeaderError {
         match &self.end {

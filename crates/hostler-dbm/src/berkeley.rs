@@ -85,7 +85,7 @@ impl<'f> File<'f> {
         }
     }
 
-    /// What stands in a chain of pages.
+    /// Reads the contents of a chain of pages.
     fn chain(&self, mut number: u32, length: usize, room: &mut Room) -> Result<Vec<u8>, Error> {
         room.take(length as u64)?;
         let mut found = Vec::with_capacity(length);

@@ -7,7 +7,7 @@ use crate::bytes::{self, Room, slice};
 /// `gdbmconst.h`: `GDBM_MAGIC64`, `GDBM_NUMSYNC_MAGIC64`; then those of other kinds of machines.
 const MAGIC: [u32; 2] = [0x1357_9acf, 0x1357_9ad1];
 const OTHERS: [u32; 4] = [0x1357_9acd, 0x1357_9ace, 0x1357_9acc, 0x1357_9ad0];
-/// Where a bucket says how many elements it has, where they begin, and bytes of each (`gdbmdefs.h`).
+/// Offsets in a bucket: the number of elements, their start, and the bytes of each (`gdbmdefs.h`).
 const COUNT: usize = 108;
 const ELEMENTS: usize = 112;
 const ELEMENT: usize = 24;

@@ -14,7 +14,7 @@ mod sdbm;
 /// A kind of file, as `AuthDBMType` and `RewriteMap dbm=` name it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Kind {
-    /// What stands in the file says which. (Debian's Apache writes Berkeley DB by default.)
+    /// Detected from the file's contents. (Debian's Apache writes Berkeley DB by default.)
     #[default]
     Default,
     /// Berkeley DB, access method hash.

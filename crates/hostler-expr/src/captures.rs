@@ -1,4 +1,4 @@
-//! What the last successful regular expression matched: `$0` to `$9`.
+//! The groups of the last successful regular expression: `$0` to `$9`.
 //!
 //! Apache's rule (2.4): only a regular expression with at least one group touches them. A match replaces
 //! them, a failed match empties them, so a test without groups keeps what an earlier one captured.
@@ -6,7 +6,7 @@
 /// Groups that can be referred to, `$0` included (Apache: `AP_MAX_REG_MATCH`).
 pub(crate) const GROUPS: usize = 10;
 
-/// Where the groups of a match begin and end, `$0` to `$9`; those that took no part are `None`.
+/// The starts and ends of a match's groups, `$0` to `$9`; those that took no part are `None`.
 pub type Groups = [Option<(usize, usize)>; GROUPS];
 
 /// The text and the groups of the last successful match. Empty until a regular expression matched.
@@ -75,7 +75,7 @@ impl Captures {
         self.subject.get(start..end)
     }
 
-    /// Where group `index` begins and ends in the text that was searched.
+    /// Returns the start and end of group `index` in the searched text.
     #[must_use]
     pub fn span(&self, index: usize) -> Option<(usize, usize)> {
         *self.spans.get(index)?

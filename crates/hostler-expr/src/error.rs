@@ -1,5 +1,5 @@
-//! What can go wrong: a text that is no expression ([`ParseError`]), and an evaluation that cannot finish
-//! ([`EvalError`]). Callers treat a failed evaluation as "false" and log its sentence, as Apache does.
+//! Errors: a text that is no expression ([`ParseError`]), and an evaluation that cannot finish ([`EvalError`]). Callers
+//! treat a failed evaluation as "false" and log its sentence, as Apache does.
 
 use crate::place::{Place, Prefix};
 use crate::{FileTest, SubrequestTest};
@@ -42,7 +42,7 @@ impl fmt::Display for ParseError {
 
 impl std::error::Error for ParseError {}
 
-/// What the host has to fetch before the expression can be evaluated.
+/// A fact that the host has to fetch before the expression can be evaluated.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Question {
     /// Nothing: the time slice is over, or a match is postponed ([`crate::postponed`]).

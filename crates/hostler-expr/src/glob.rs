@@ -1,7 +1,7 @@
 //! Shell patterns: `*`, `?`, `[a-z]`, `[!a-z]` and backslash, as `-strmatch`, `-strcmatch` and `-fnmatch`
 //! take them. Linear back-tracking to the last star only, so no pattern can take exponential time.
 
-/// What the wildcards may match.
+/// The characters that wildcards match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum GlobMode {
     /// `-strmatch`: any character.

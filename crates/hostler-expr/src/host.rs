@@ -1,4 +1,4 @@
-//! What an expression may ask: the [`Host`] trait. The front implements it over a request, SSI over a page.
+//! The questions of an expression: the [`Host`] trait. The front implements it over a request, SSI over a page.
 
 use crate::{Captures, Variable};
 use std::borrow::Cow;

@@ -22,7 +22,7 @@ use std::sync::Arc;
 
 pub use substitute::{Missing, substitute};
 
-/// What a legacy expression asks of the page.
+/// The questions of a legacy expression about its page.
 pub trait Host {
     /// An SSI variable. Names `0` to `9` do not come here.
     fn variable(&self, name: &[u8]) -> Option<Cow<'_, [u8]>>;

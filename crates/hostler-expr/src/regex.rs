@@ -167,7 +167,7 @@ impl Regex {
         Ok(names.into_iter().filter_map(group).collect())
     }
 
-    /// Where the groups of the first match begin and end, `$0` to `$9`, in the text that is given: nothing is copied.
+    /// Returns the starts and ends of the first match's groups, `$0` to `$9`, in the given text: nothing is copied.
     ///
     /// # Errors
     /// When the match was given up at one of the limits.

@@ -1,4 +1,4 @@
-//! What the recordings cannot show: waiting hosts, limits, messages, files, SSI's view.
+//! Cases that the recordings cannot show: waiting hosts, limits, messages, files, SSI's view.
 
 use crate::legacy::{LegacyExpr, Missing, substitute};
 use crate::{

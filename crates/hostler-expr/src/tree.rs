@@ -10,7 +10,7 @@ use crate::{
 use std::fmt;
 use std::sync::Arc;
 
-/// Which of the two languages a text is in.
+/// The language of a text: a condition or a string expression.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// A condition: `%{REQUEST_URI} =~ /x/ && -n %{QUERY_STRING}`.
@@ -19,7 +19,7 @@ pub enum Kind {
     String,
 }
 
-/// What an expression may look at in the file system, by where it is written.
+/// The file-system access of an expression, by the place where it is written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum FileAccess {
     /// Everything: the server's configuration files.
@@ -31,10 +31,10 @@ pub enum FileAccess {
     Nothing,
 }
 
-/// How a text is to be read.
+/// The options for reading a text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Flags {
-    /// What the text may look at in the file system.
+    /// The text's file-system access.
     pub files: FileAccess,
     /// Within SSI: `v()` exists too and is the same as `reqenv()`; `env()` looks at notes, then page
     /// variables, then the server's environment.

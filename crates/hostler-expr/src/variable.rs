@@ -50,7 +50,7 @@ variables! {
     ServerProtocol = "SERVER_PROTOCOL",
     /// Same as `REQUEST_FILENAME`.
     ScriptFilename = "SCRIPT_FILENAME",
-    /// What follows the file in the path.
+    /// The rest of the path after the file.
     PathInfo = "PATH_INFO",
     /// The query without its question mark.
     QueryString = "QUERY_STRING",
@@ -76,7 +76,7 @@ variables! {
     DocumentUri = "DOCUMENT_URI",
     /// Modification time of the file as `YYYYMMDDhhmmss`, local time.
     LastModified = "LAST_MODIFIED",
-    /// What Alias or mod_userdir stripped from the path.
+    /// The part of the path that Alias or mod_userdir removed.
     ContextPrefix = "CONTEXT_PREFIX",
     /// The folder that belongs to `CONTEXT_PREFIX`.
     ContextDocumentRoot = "CONTEXT_DOCUMENT_ROOT",

@@ -1,4 +1,4 @@
-//! What a responder answers to one request (§6.2), out of the records of its connection.
+//! A responder's response to one request (§6.2), taken from the records of its connection.
 
 use crate::record::{Header, Malformed, ProtocolStatus, RecordType};
 use crate::records::{Piece, Records};
@@ -12,9 +12,9 @@ pub enum Event<'a> {
     Stderr(&'a [u8]),
     /// The request is done; nothing of it follows.
     End {
-        /// What a CGI program would have exited with.
+        /// The exit status of a CGI program with this result.
         app_status: u32,
-        /// How it has ended.
+        /// The protocol-level result.
         protocol_status: ProtocolStatus,
     },
 }

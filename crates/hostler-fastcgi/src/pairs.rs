@@ -48,7 +48,7 @@ fn length(length: usize, out: &mut Vec<u8>) -> Result<(), TooLong> {
 pub struct Pairs<'a>(&'a [u8]);
 
 impl<'a> Pairs<'a> {
-    /// Those in these bytes.
+    /// Iterates over the pairs in these bytes.
     #[must_use]
     pub const fn of(content: &'a [u8]) -> Self {
         Self(content)

@@ -133,7 +133,7 @@ impl ProtocolStatus {
 /// The fixed part of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
-    /// Its kind.
+    /// The record's type.
     pub kind: RecordType,
     /// Which request of the connection it belongs to; 0: none, it is about the application (§3.3).
     pub request: u16,

@@ -27,8 +27,8 @@ pub struct Records {
 }
 
 impl Records {
-    /// What comes next in these bytes: how many of them are used up, and what they are. `None`: all are used up, and
-    /// more are needed. To be called again with the rest.
+    /// Returns the next piece in these bytes, and how many of them it uses. `None`: all are used, and more are needed.
+    /// Call it again with the rest.
     ///
     /// # Errors
     /// [`Malformed::Version`]; nothing after it can be understood.

@@ -1,4 +1,4 @@
-//! What a web server says: the records of a request, appended to a buffer.
+//! The web server's side: the records of a request, appended to a buffer.
 
 use crate::pairs::{TooLong, pair};
 use crate::record::{Header, LONGEST, RecordType, Role};

@@ -43,7 +43,7 @@ fn after(text: &[u8], word: &[u8]) -> Option<String> {
     String::from_utf8(name).ok().filter(|name| !name.is_empty())
 }
 
-/// Where `<meta http-equiv=Content-Type>` stands.
+/// Finds the `<meta http-equiv=Content-Type>` element.
 fn meta(page: &[u8]) -> Option<(usize, usize)> {
     let lower = page.to_ascii_lowercase();
     let mut from = 0;

@@ -16,7 +16,7 @@ use std::sync::Arc;
 /// Most that is held of a page at a time: a tag, a script; in bytes.
 const MOST: usize = 1 << 20;
 
-/// What was made of the page and is not taken yet.
+/// The rewritten part of the page that has not been taken yet.
 #[derive(Clone, Default)]
 struct Output(Rc<RefCell<Vec<u8>>>);
 
@@ -44,7 +44,7 @@ impl Page {
         Self { rewriter, made }
     }
 
-    /// What has become of what follows. `last`: nothing comes behind it.
+    /// Rewrites the next piece. `last`: no further piece follows.
     ///
     /// # Errors
     /// Why the page can't be changed. Nothing of it may be pushed any more.

@@ -7,14 +7,14 @@ use crate::framing::{Framing, decimal, has_token};
 use crate::head::{HTTP_10, HTTP_11, Span, Version, is_token};
 use memchr::memchr;
 
-/// What an answer's head may have.
+/// The limits of a response's head.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     /// Longest line, in bytes.
     pub line: usize,
     /// Longest head, in bytes.
     pub head: usize,
-    /// What becomes of a line that is no field.
+    /// The treatment of a line that is no field.
     pub bad_line: BadLine,
 }
 
@@ -24,7 +24,7 @@ impl Default for Limits {
     }
 }
 
-/// What becomes of a line that is no field (`ProxyBadHeader`).
+/// The treatment of a line that is no field (`ProxyBadHeader`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BadLine {
     /// The answer is refused.
@@ -127,7 +127,7 @@ fn stray(buffer: &[u8]) -> usize {
     }
 }
 
-/// What has come can't become a status line any more, however long one waits.
+/// Rejects input that can no longer become a status line, however much more arrives.
 fn early(buffer: &[u8]) -> Result<Option<Head>, AnswerError> {
     if buffer == b"\r" {
         return Ok(None);
@@ -207,7 +207,7 @@ fn field(buffer: &[u8], line: Span, head: &mut Head) -> Result<(), ()> {
     Ok(())
 }
 
-/// How long an answer is, and what becomes of its connection.
+/// The length of a response, and the state of its connection after it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Body {
     /// `None`: until the connection is closed.
@@ -223,7 +223,7 @@ impl Head {
         self.fields.iter().filter(is).map(move |field| field.1.of(buffer))
     }
 
-    /// What is told of the body of an answer to a request; `to_head`: its method was HEAD.
+    /// Returns the framing of the response's body; `to_head`: the request's method was HEAD.
     ///
     /// # Errors
     /// Fields that contradict each other, or that others may read differently.

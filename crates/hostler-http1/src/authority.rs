@@ -88,8 +88,8 @@ fn check_name(host: &[u8], strict: bool) -> Option<()> {
     if strict { check_numbers(host) } else { Some(()) }
 }
 
-/// What could be taken for an address in one place and for a name in another is neither: an address has four decimal
-/// numbers, a name's last label begins with no digit.
+/// Rejects names that could be an address in one place and a name in another: an address has four decimal numbers, and
+/// a name's last label does not begin with a digit.
 fn check_numbers(host: &[u8]) -> Option<()> {
     let host = host.strip_suffix(b".").unwrap_or(host);
     let mut labels = host.split(|&b| b == b'.');

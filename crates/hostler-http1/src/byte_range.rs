@@ -20,7 +20,7 @@ impl ByteRange {
     }
 }
 
-/// What a Range field asks for.
+/// The ranges that a Range field requests.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Ranges {
     /// The whole: no range, a malformed one, or too many.

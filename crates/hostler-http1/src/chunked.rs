@@ -55,7 +55,7 @@ pub struct Decoder {
     kept: Option<Vec<u8>>,
 }
 
-/// What a step found at the start of the input.
+/// The element found at the start of the input.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Step {
     /// Skip the first number of bytes; the second number of bytes after them are data.
@@ -248,7 +248,7 @@ fn check_trailer(text: &[u8], folded: bool, strict: bool) -> Result<(), ChunkErr
     }
 }
 
-/// What follows a trailer field's name, the colon included.
+/// Returns the text after a trailer field's name and colon.
 fn trailer_value(text: &[u8]) -> Option<&[u8]> {
     let colon = memchr::memchr(b':', text)?;
     let is_name = colon > 0 && text[..colon].iter().copied().all(super::head::is_token);

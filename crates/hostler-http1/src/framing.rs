@@ -1,4 +1,4 @@
-//! What a request's fields say about its body and its connection (RFC 9112 §6.3, §9.3).
+//! The framing of a request's body and the persistence of its connection, from its fields (RFC 9112 §6.3, §9.3).
 //!
 //! Anything that two readers could take differently is refused.
 
@@ -14,7 +14,7 @@ pub fn is_hop_by_hop(name: &[u8]) -> bool {
     HOP_BY_HOP.iter().any(|one| name.eq_ignore_ascii_case(one))
 }
 
-/// How long a request's body is.
+/// The length of a request's body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Framing {
     /// There is no body.
@@ -107,7 +107,7 @@ pub fn has_token(value: &[u8], token: &[u8]) -> bool {
     value.split(|&b| b == b',').any(|t| t.trim_ascii().eq_ignore_ascii_case(token))
 }
 
-/// What the client wants to become of the connection.
+/// The persistence of the connection that the client asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KeepAlive {
     /// It may stay open.
@@ -117,7 +117,7 @@ pub struct KeepAlive {
 }
 
 impl KeepAlive {
-    /// What a request with at most one `Connection` field wants; `None`: more than the fast paths know of.
+    /// Reads it from a request with at most one `Connection` field; `None`: more than the fast paths handle.
     #[must_use]
     pub fn of_field(version: Version, connection: Option<&[u8]>) -> Option<Self> {
         let Some(value) = connection else {
@@ -128,7 +128,7 @@ impl KeepAlive {
         known.then_some(Self { persistent: keep, explicit: keep })
     }
 
-    /// What follows an answer to a request that had no body.
+    /// Returns what follows a response to a request without a body.
     #[must_use]
     pub fn after(self, stays: bool) -> After {
         match (stays, self.persistent) {
@@ -139,7 +139,7 @@ impl KeepAlive {
     }
 }
 
-/// What becomes of a connection after an answer.
+/// The state of a connection after a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum After {
     /// It waits for the next request.
@@ -150,7 +150,7 @@ pub enum After {
     Linger,
 }
 
-/// What the request's `Connection` fields say, or its version where there is none (RFC 9112 §9.3).
+/// Reads it from the request's `Connection` fields, or from its version if there are none (RFC 9112 §9.3).
 #[must_use]
 pub fn keep_alive(head: &Head, buffer: &[u8]) -> KeepAlive {
     let (mut close, mut keep) = (false, false);

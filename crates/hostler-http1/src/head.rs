@@ -176,7 +176,7 @@ pub fn is_token(byte: u8) -> bool {
 /// A head that has not come as a whole: what is known of it, so that each line is read once, however it arrives.
 #[derive(Debug, Default)]
 pub struct Partial {
-    /// Where the first line begins that is not complete.
+    /// The start of the first incomplete line.
     at: usize,
     /// No line ends before here.
     searched: usize,

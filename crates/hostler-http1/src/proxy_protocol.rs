@@ -14,7 +14,7 @@ const LONGEST: usize = 4096;
 /// Bytes that are enough to read a header, but for what version 2 says beside the addresses.
 pub const ENOUGH: usize = 128;
 
-/// What the first bytes of a connection come to.
+/// The meaning of a connection's first bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Start {
     /// More has to be known.

@@ -39,7 +39,7 @@ fn unfolded(value: &[u8]) -> Cow<'_, [u8]> {
     Cow::Owned(out)
 }
 
-/// What is wrong with a field that an answer is to have.
+/// The fault of a response field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
     /// The name is not a token (RFC 9110 §5.1).
@@ -63,7 +63,7 @@ pub fn check(name: &[u8], value: &[u8]) -> Result<(), Fault> {
     Ok(())
 }
 
-/// What an answer tells about the connection (RFC 9112 §9.3, §9.6).
+/// The `Connection` field of a response (RFC 9112 §9.3, §9.6).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Connection {
     /// It is closed.

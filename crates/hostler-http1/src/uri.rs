@@ -55,7 +55,7 @@ pub struct Target<'a> {
     pub authority: Option<&'a [u8]>,
     /// The undecoded path; `/` for an absolute form without one, `*` for the asterisk form.
     pub path: &'a [u8],
-    /// What follows the first `?`.
+    /// The part after the first `?`.
     pub query: Option<&'a [u8]>,
 }
 

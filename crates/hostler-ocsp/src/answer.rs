@@ -1,4 +1,4 @@
-//! What a responder's answer says of one certificate.
+//! A responder's statement about one certificate.
 
 use crate::CertId;
 use crate::der::{ENUMERATED, Elements, INTEGER, OBJECT, OCTETS, SEQUENCE, TIME, explicit, seconds};
@@ -23,7 +23,7 @@ pub enum Fault {
     Other(u8),
 }
 
-/// What is known of a certificate.
+/// The status of a certificate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
     /// It is not revoked.
@@ -34,10 +34,10 @@ pub enum Status {
     Unknown,
 }
 
-/// What an answer says of a certificate. Times are seconds since 1970.
+/// The statement about a certificate. Times are seconds since 1970.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Verdict {
-    /// What is known.
+    /// The status.
     pub status: Status,
     /// When that was so.
     pub this_update: i64,
@@ -78,7 +78,7 @@ pub fn read(answer: &[u8], about: &CertId) -> Option<Answer> {
     }
 }
 
-/// What is in an answer that says something; or why it says nothing.
+/// Returns the contents of a successful response, or the reason why it has none.
 pub(crate) fn basic(answer: &[u8]) -> Option<Result<Elements<'_>, Fault>> {
     let mut whole = Elements(answer);
     let mut outer = whole.inside(SEQUENCE)?;
@@ -136,7 +136,7 @@ fn is_about(mut id: Elements<'_>, about: &CertId) -> Option<bool> {
     Some(name == about.issuer_name && key == about.issuer_key && serial == about.serial)
 }
 
-/// What follows the `CertID` in a `SingleResponse`.
+/// Parses the fields after the `CertID` of a `SingleResponse`.
 fn verdict(mut single: Elements<'_>) -> Option<Verdict> {
     let status = match single.next()?.0 {
         0x80 => Status::Good,

@@ -26,7 +26,7 @@ const NONCE: [u8; 9] = [0x2b, 0x06, 0x01, 0x05, 0x05, 0x07, 0x30, 0x01, 0x02];
 /// The algorithm that hashes in a [`CertId`] are of: SHA-1, which responders must know (RFC 5019 §2.1.1), with its empty parameters.
 const SHA1: [u8; 11] = [0x30, 0x09, 0x06, 0x05, 0x2b, 0x0e, 0x03, 0x02, 0x1a, 0x05, 0x00];
 
-/// Which certificate is meant (RFC 6960 §4.1.1 `CertID`).
+/// Identifies a certificate (RFC 6960 §4.1.1 `CertID`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CertId {
     /// SHA-1 of the issuer's name as DER.

@@ -1,4 +1,4 @@
-//! What of an answer is signed, how, and which certificates came along with it.
+//! The signed part of a response, its signature, and the certificates that came with it.
 
 use crate::NONCE;
 use crate::answer::basic;

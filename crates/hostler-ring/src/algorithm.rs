@@ -63,7 +63,7 @@ pub(crate) enum Stream {
 /// The memory that both sides see, and how they wake each other.
 pub(crate) trait Medium {
     type Atomics: Atomics;
-    /// How often a worker looks before it sleeps.
+    /// The number of polls before a worker sleeps.
     const SPINS: u32;
     /// Channels that are in use, at most those that there are.
     const CHANNELS: usize = CHANNELS;
@@ -85,7 +85,8 @@ pub(crate) trait Medium {
     fn wake_front(&self, waker: u32);
 }
 
-/// Where `count` bytes from a position lie in a stream: offset and length up to its end, and the rest at its begin.
+/// Returns the place of `count` bytes from a position in a stream: offset and length up to its end, and the rest at its
+/// start.
 fn pieces<M: Medium>(stream: Stream, position: u32, count: u32) -> (u32, u32, u32) {
     let capacity = M::capacity(stream);
     let at = position & (capacity - 1);

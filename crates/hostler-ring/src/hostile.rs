@@ -349,7 +349,7 @@ fn renewed_memory_has_nothing_of_the_request_before() {
     assert!(!Memory::renew(&mut memory), "new memory is cheaper");
 }
 
-/// What a new worker answers.
+/// Returns the response of a new worker.
 fn serve_one(memory: &Arc<Memory>, fd: std::os::fd::OwnedFd) -> Vec<u8> {
     let (mut worker, mut channel) = (Worker::attach(fd, Vec::new()).unwrap(), memory.channel(0));
     channel.offer(0, b"question");

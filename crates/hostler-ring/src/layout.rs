@@ -1,4 +1,4 @@
-//! Where things lie in a worker's memory, and how words are packed.
+//! The layout of a worker's memory, and the packing of its words.
 //!
 //! ```text
 //! 0      Control: layout number, worker_sleeps, and for each channel two groups of words:
@@ -37,8 +37,8 @@ pub(crate) const NUMBER: u64 = 0x5249_4e47_0000_0002;
 pub(crate) struct Control<A: Atomics> {
     /// [`NUMBER`].
     pub(crate) layout: Apart<A::U64>,
-    /// What wakes the worker, which sleeps on this word, 0 if it is awake: [`AWAITS_REQUEST`], [`AWAITS_INPUT`],
-    /// [`AWAITS_OUTLET`]. The front sets it to 0 and wakes it.
+    /// The events that wake the worker, which sleeps on this word; 0 if it is awake: [`AWAITS_REQUEST`],
+    /// [`AWAITS_INPUT`], [`AWAITS_OUTLET`]. The front sets it to 0 and wakes it.
     pub(crate) worker_sleeps: Apart<A::U32>,
     pub(crate) channels: [Words<A>; CHANNELS],
 }
@@ -56,7 +56,7 @@ pub(crate) struct Words<A: Atomics> {
     pub(crate) worker: Apart<WorkerWords<A>>,
 }
 
-/// What the front writes.
+/// The words that the front writes.
 #[repr(C)]
 #[derive(Default)]
 pub(crate) struct FrontWords<A: Atomics> {
@@ -72,7 +72,7 @@ pub(crate) struct FrontWords<A: Atomics> {
     pub(crate) waker: A::U32,
 }
 
-/// What the worker writes.
+/// The words that the worker writes.
 #[repr(C)]
 #[derive(Default)]
 pub(crate) struct WorkerWords<A: Atomics> {
@@ -80,8 +80,8 @@ pub(crate) struct WorkerWords<A: Atomics> {
     pub(crate) from_head: A::U64,
     /// Bytes read from the front.
     pub(crate) to_tail: A::U64,
-    /// What wakes the front's thread, 0 if it is awake: [`AWAITS_BYTES`], [`AWAITS_ROOM`]. The worker sets it to 0
-    /// and writes the eventfd.
+    /// The events that wake the front's thread, 0 if it is awake: [`AWAITS_BYTES`], [`AWAITS_ROOM`]. The worker sets it
+    /// to 0 and writes the eventfd.
     pub(crate) front_sleeps: A::U32,
 }
 

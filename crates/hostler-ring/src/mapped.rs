@@ -32,7 +32,7 @@ pub(crate) struct WorkerMemory {
     sleeper: Sleeper,
 }
 
-/// Where the worker sleeps.
+/// The place where the worker sleeps.
 #[derive(Debug)]
 enum Sleeper {
     /// On the word that says so.
@@ -41,7 +41,7 @@ enum Sleeper {
     EventLoop(Due),
 }
 
-/// What a side of an event loop's memory owes the other.
+/// The notifications that a side of an event loop's memory owes the other.
 #[derive(Debug, Default)]
 struct Due {
     /// The worker's event loop is to be woken.

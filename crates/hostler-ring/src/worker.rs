@@ -10,7 +10,7 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// How long an answer may be there before the front is woken for it, while further requests are served.
+/// The longest time that a response waits before the front is woken for it, while further requests are served.
 const LINGER: Duration = Duration::from_micros(50);
 
 /// A worker's memory.

@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 /// Nothing here takes so long, even on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// What a request's first byte asks of the worker; the length of the rest follows in four bytes.
+/// The operation, in a request's first byte; the length of the rest follows in four bytes.
 const ECHO: u8 = b'e';
 /// Reads nothing more and answers nothing.
 const HANG: u8 = b'h';

@@ -1,10 +1,9 @@
-//! What a running page asks of whoever runs it. Not here: anything that can take time; that is a
-//! [`Need`](crate::Need).
+//! The questions of a running page to its host. Not here: anything that can take time; that is a [`Need`](crate::Need).
 
 use std::borrow::Cow;
 use std::fmt;
 
-/// How serious a message about a page is; Apache's levels of the same names.
+/// The severity of a message about a page; Apache's levels of the same names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Severity {
     /// The element does nothing; the visitor sees the error message.

@@ -1,4 +1,4 @@
-//! What a run and its driver say to each other.
+//! The messages between a run and its driver.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use hostler_expr::Question;
 
 use crate::Page;
 
-/// How far a run has come.
+/// The progress of a run.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Step<'run> {
     /// The page is at its end.
@@ -18,13 +18,13 @@ pub enum Step<'run> {
     Need(Need<'run>),
 }
 
-/// What a run needs from outside.
+/// A run's need from outside.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Need<'run> {
     /// Another document's body, to be written to the output now (`include`). Answer: `Done`, or `Failed` if
     /// nothing was written, be it that a status other than 200 came back.
     Include {
-        /// How `target` names it.
+        /// The kind of reference in `target`.
         reference: FileReference,
         /// A URL, possibly with a query, or a relative path without `..`.
         target: &'run [u8],
@@ -46,18 +46,18 @@ pub enum Need<'run> {
     },
     /// Size or time of a file (`fsize`, `flastmod`). Answer: `File` or `Failed`.
     File {
-        /// How `target` names it.
+        /// The kind of reference in `target`.
         reference: FileReference,
         /// A URL or a relative path without `..`.
         target: &'run [u8],
-        /// Which of the two will be looked at.
+        /// The fact that is asked for.
         fact: FileFact,
     },
     /// A condition cannot be evaluated before the host knows this. Answer: `Done` once it does.
     Expression(&'run Question),
 }
 
-/// How an element names a file.
+/// The ways in which an element names a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileReference {
     /// `file=`: relative to the document's directory, access checked by a sub-request for the file.
@@ -66,7 +66,7 @@ pub enum FileReference {
     Virtual,
 }
 
-/// What `fsize` and `flastmod` show.
+/// The facts that `fsize` and `flastmod` show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileFact {
     /// `fsize`.
@@ -75,7 +75,7 @@ pub enum FileFact {
     Modified,
 }
 
-/// What the driver brings back.
+/// The driver's answer to a need.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
     /// The need is fulfilled.
@@ -93,7 +93,7 @@ pub enum Answer {
     },
 }
 
-/// Where a run writes.
+/// The output of a run.
 pub trait Output {
     /// A stretch of the page's source. An output may keep the page and the range instead of copying.
     fn literal(&mut self, page: &Arc<Page>, range: Range<usize>);
@@ -117,7 +117,7 @@ impl Output for Vec<u8> {
     }
 }
 
-/// How `fsize` writes.
+/// The format of `fsize`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SizeFormat {
     /// `1.2K`
@@ -127,7 +127,7 @@ pub enum SizeFormat {
     Bytes,
 }
 
-/// Where a document's run starts from. Included documents get their own, not the parent's `config`.
+/// The settings at the start of a document's run. Included documents get their own, not the parent's `config`.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// `SSIErrorMsg`

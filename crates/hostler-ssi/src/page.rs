@@ -7,7 +7,7 @@ use hostler_expr::effort;
 use crate::lexer::{self, Token};
 use crate::program::{Element, Node};
 
-/// What begins and ends an element (`SSIStartTag`, `SSIEndTag`). They may be alike.
+/// The marks around an element (`SSIStartTag`, `SSIEndTag`). They may be equal.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Markers {
     start: Box<[u8]>,

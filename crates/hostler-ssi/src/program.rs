@@ -14,7 +14,7 @@ use crate::value::Value;
 /// A piece of a page.
 #[derive(Debug)]
 pub(crate) struct Node {
-    /// Where it begins in the source.
+    /// Its offset in the source.
     pub(crate) at: usize,
     pub(crate) element: Element,
 }
@@ -165,7 +165,7 @@ fn with_codings<T>(
     element(valued.filter_map(|(name, value)| action(until_nul(name), value, &mut state)).collect())
 }
 
-/// What holds for the next attribute of `echo` or `set`.
+/// The settings for the next attribute of `echo` or `set`.
 struct CodingState {
     decoding: Codings,
     encoding: Codings,

@@ -54,7 +54,7 @@ struct State {
 /// About what an element costs, in nanoseconds.
 const ELEMENT: usize = 100;
 
-/// Where a run is among `if`s.
+/// A run's position among `if`s.
 #[derive(Debug)]
 struct Branch {
     printing: bool,
@@ -78,7 +78,7 @@ enum Pending {
     Expression(Box<Question>),
 }
 
-/// What comes after an element.
+/// The continuation after an element.
 enum Flow {
     Next,
     Wait(Pending),

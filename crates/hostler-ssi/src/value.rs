@@ -13,7 +13,7 @@ pub(crate) enum Part {
     Text(Box<[u8]>),
     Variable {
         name: Box<[u8]>,
-        /// What `exec cmd` keeps if there is no such variable. Quirk(Apache): of `${name}` the brace is lost.
+        /// The text that `exec cmd` keeps if there is no such variable. Quirk(Apache): the brace of `${name}` is lost.
         spelling: Box<[u8]>,
     },
     /// `${` without its `}`: an error is logged, and the rest of the value is lost.

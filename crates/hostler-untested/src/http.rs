@@ -28,7 +28,7 @@ impl Answer {
     }
 }
 
-/// How far a connection has come.
+/// The state of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
     /// More may come.
@@ -51,7 +51,7 @@ pub struct Answers<S> {
 }
 
 impl<S: Read> Answers<S> {
-    /// Those of this connection.
+    /// Reads the requests of this connection.
     pub const fn new(stream: S) -> Self {
         Self { stream, pending: Vec::new(), state: State::Open }
     }

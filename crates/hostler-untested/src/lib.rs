@@ -1,6 +1,6 @@
-//! How a test says that it has not tested, and why: on standard error, past the capture of the test runner, and as a
-//! line of the file that [`FILE`] names, from which `cargo xtask test` tells it all at its end. A test that cannot test
-//! here passes, but never silently.
+//! Reports that a test has not tested anything, and why: on standard error, past the capture of the test runner, and as
+//! a line of the file that [`FILE`] names, from which `cargo xtask test` prints a summary at its end. A test that
+//! cannot run here passes, but never silently.
 //!
 //! For tests only, of every layer; so it has no dependencies.
 
@@ -48,7 +48,7 @@ fn on_one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// What a file has, by reason: each reason with what was not tested for it.
+/// Returns the contents of a file by reason: each reason with the tests that it kept from running.
 #[must_use]
 pub fn told(file: &Path) -> Vec<(String, Vec<String>)> {
     let mut text = String::new();

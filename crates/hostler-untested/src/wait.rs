@@ -1,9 +1,9 @@
-//! How a test waits for what comes by itself: it looks again and again, and how long that takes does not matter, only that
-//! it comes. `cargo xtask check` wants a reason of every other pause.
+//! Waits in tests for events: polls until the event occurs, however long that takes. `cargo xtask check` requires a
+//! reason for every other pause.
 
 use std::time::{Duration, Instant};
 
-/// How long before a test fails: longer than anything takes on a busy machine.
+/// The time after which a test fails: longer than anything takes on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Between two looks.
 const PAUSE: Duration = Duration::from_millis(5);

@@ -18,7 +18,7 @@ const TOOLCHAIN: &str = "/opt/rust";
 /// Of both users: what one has built, the other one need not build again.
 const CARGO_HOME: &str = "/home/visitor/.cargo";
 
-/// Who runs a command.
+/// The user who runs a command.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Who {
     Root,
@@ -58,12 +58,12 @@ impl Machine {
         root(&self.folder).join(inside.trim_start_matches('/'))
     }
 
-    /// Where what a command says is written.
+    /// Returns the log file of a command.
     pub(crate) fn log(&self, name: &str) -> PathBuf {
         self.folder.join(format!("{name}.log"))
     }
 
-    /// How it reaches the world, as this machine does.
+    /// Gives it this machine's access to the network.
     fn furnish(&self, sources: &Sources) -> Result<()> {
         fs::write(self.path("/etc/apt/sources.list"), &sources.list)?;
         fs::write(self.path("/etc/apt/apt.conf.d/90machine"), &sources.options)?;
@@ -116,7 +116,7 @@ impl Machine {
         self.succeeds(Who::Root, "chown", &format!("chown -R {USER}:{USER} {CHECKOUT}"))
     }
 
-    /// What of cargo's home may be handed on: what was downloaded, and its configuration, but no credentials.
+    /// Copies the parts of cargo's home that may be shared: downloads and configuration, but no credentials.
     fn hand_on_crates(&self, to: &Path) -> Result<()> {
         let home = std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".cargo"));
         let from = std::env::var_os("CARGO_HOME").map(PathBuf::from).or(home).context("no HOME")?;
@@ -156,7 +156,7 @@ impl Machine {
         command
     }
 
-    /// What a line prints on both streams, and how it ends.
+    /// Runs a line; returns its output on both streams, and whether it succeeded.
     pub(crate) fn say(&self, who: Who, line: &str) -> Result<(String, bool)> {
         let Output { status, stdout, stderr } = self.command(who, line).output()?;
         let said = String::from_utf8_lossy(&stdout).into_owned() + &String::from_utf8_lossy(&stderr);
@@ -187,7 +187,7 @@ impl Machine {
     }
 }
 
-/// Where this machine's packages come from, as far as they are its distribution's.
+/// This machine's package sources, as far as they are its distribution's.
 struct Sources {
     release: String,
     mirror: String,
@@ -235,7 +235,7 @@ fn certificates() -> Option<PathBuf> {
     named.into_iter().chain([usual]).find(|path| path.exists())
 }
 
-/// How cargo and apt are to reach their sources, as far as variables say it.
+/// The variables that tell cargo and apt how to reach their sources.
 fn environment() -> Vec<(String, String)> {
     let ways = ["HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY"];
     let settings = ["CARGO_HTTP_", "CARGO_NET_", "CARGO_SOURCE_", "CARGO_REGISTRIES_"];

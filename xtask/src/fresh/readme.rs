@@ -5,7 +5,7 @@ use super::visit::{Serving, has};
 use anyhow::{Context, Result, bail};
 use std::fs;
 
-/// Where an administrator of two tenants is.
+/// The administrator's working folder.
 const FOLDER: &str = "/srv";
 
 /// Installs what `make run` has built, and starts the sample configuration with the words that were printed.

@@ -10,8 +10,8 @@ use std::os::unix::process::CommandExt;
 use std::process::Child;
 use std::time::{Duration, Instant};
 
-/// What the administrator has installed for others. Debian's perl brings the headers of its library along, but not the
-/// library for the linker.
+/// The packages that the administrator has installed already. Debian's perl includes the headers of its library, but
+/// not the library for the linker.
 pub(crate) const GIVEN: &str = "gcc libc6-dev make perl";
 
 /// On a machine that does nothing else a first build takes some minutes.
@@ -123,7 +123,7 @@ fn running(machine: &Machine) -> Result<Vec<String>> {
     Ok(found)
 }
 
-/// Whether a text has all of these.
+/// Returns whether a text has all of these.
 pub(crate) fn has(said: &str, parts: &[&str]) -> Result<()> {
     match parts.iter().find(|part| !said.contains(**part)) {
         None => Ok(()),

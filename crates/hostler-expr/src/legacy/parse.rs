@@ -39,7 +39,7 @@ struct Parser<'a> {
     source: &'a [u8],
     /// Behind the current token.
     position: usize,
-    /// Where the current token begins.
+    /// The start of the current token.
     start: usize,
     token: Token,
     depth: usize,
@@ -113,7 +113,7 @@ impl Parser<'_> {
         Ok(node)
     }
 
-    /// What `!` and `-A` apply to: never a comparison.
+    /// Parses the operand of `!` and `-A`: never a comparison.
     fn inner_operand(&mut self) -> Result<Node, ParseError> {
         match self.token {
             Token::Text(_) => {

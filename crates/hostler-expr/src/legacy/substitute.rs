@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-/// What becomes of a variable that is not set.
+/// The treatment of a variable that is not set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Missing {
     /// Nothing is left of it (everywhere else).

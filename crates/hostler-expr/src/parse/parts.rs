@@ -1,5 +1,5 @@
-//! What stands inside quotes, inside `%{...}` and in string expressions: text with escapes, groups and
-//! variables. `%{function:text}` may nest.
+//! The contents of quotes, of `%{...}` and of string expressions: text with escapes, groups and variables.
+//! `%{function:text}` may nest.
 
 use super::{Parser, concat};
 use crate::lexer::leading_name;
@@ -7,7 +7,7 @@ use crate::tree::Word;
 use crate::variable::header_of;
 use crate::{ParseError, Variable};
 
-/// Where a text ends.
+/// The end of a text.
 #[derive(Clone, Copy, PartialEq)]
 enum Until {
     Quote(u8),

@@ -74,7 +74,7 @@ struct Model<B = Watched> {
     bytes: [B; BYTES],
     futex: (Mutex<()>, Condvar),
     bell: (Mutex<bool>, Condvar),
-    /// What wakes a worker in its event loop.
+    /// The call that wakes a worker in its event loop.
     call: (Mutex<bool>, Condvar),
 }
 

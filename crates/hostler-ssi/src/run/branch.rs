@@ -15,7 +15,7 @@ use crate::need::Output;
 use crate::page::Page;
 use crate::program::Condition;
 
-/// What evaluating a condition led to.
+/// The outcome of a condition.
 enum Outcome {
     Known(bool),
     /// The error was logged and shown.

@@ -26,7 +26,7 @@ pub(super) struct Scene<'a, H: ?Sized, O: ?Sized> {
     pub(super) out: &'a mut O,
 }
 
-/// What to do with a variable that does not exist.
+/// The treatment of a variable that does not exist.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Unknown {
     Drop,

@@ -1,4 +1,4 @@
-//! What the table of Apache's answers cannot show: needs and answers, literals, limits.
+//! Cases that the table of Apache's responses cannot show: needs and answers, literals, limits.
 
 use std::borrow::Cow;
 use std::cell::RefCell;

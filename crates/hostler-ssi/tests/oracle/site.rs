@@ -28,7 +28,7 @@ pub(crate) struct Site {
     messages: RefCell<Vec<(Severity, String)>>,
 }
 
-/// What a target turned out to be.
+/// A resolved target.
 struct Found {
     path: PathBuf,
     info: String,

@@ -1,4 +1,4 @@
-//! What can go wrong between two processes, as small as it can go wrong.
+//! The smallest scenarios in which two processes could fail each other.
 
 use super::{Byte, Model, Torn, Watched, explore};
 use crate::algorithm::{Front, PendingWakes, Talk, announce, offered, says_asleep, take, take_from};
