@@ -1,5 +1,5 @@
-//! What all techniques owe to clients alike: those that leave, those that wait for the head of a slow response, and those
-//! whose program works for long. One site has the same program in each technique.
+//! The duties of all techniques to clients: those that leave, those that wait for the head of a slow response, and
+//! those whose program works for long. One site has the same program in each technique.
 
 mod flushed;
 mod left;

@@ -1,5 +1,5 @@
-//! What a client gets that breaks the rules of HTTP/2: the error that RFC 9113 names, for the stream or the connection that it
-//! names.
+//! Responses to clients that break the rules of HTTP/2: the error that RFC 9113 names, for the stream or the connection
+//! that it names.
 
 use hostler_tests::{Server, Site};
 use std::io::{Read, Write};
@@ -35,7 +35,7 @@ fn with(name: &str, value: &str) -> Vec<u8> {
     [GET, &[0, name.len() as u8], name.as_bytes(), &[value.len() as u8], value.as_bytes()].concat()
 }
 
-/// What the server says: kind, stream, and the code of RST_STREAM and GOAWAY.
+/// The server's frames: kind, stream, and the code of RST_STREAM and GOAWAY.
 #[derive(Debug, PartialEq, Eq)]
 enum Said {
     Reset(u32, u32),

@@ -320,8 +320,8 @@ fn what_the_document_root_has_is_nothing_to_an_application() {
     }
 }
 
-/// What rules and a refusal put into the answer is there beside the application's own fields, for the first request and for
-/// those that take the fast path; `Server` is the server's.
+/// Fields that rules and a refusal put into the response stay beside the application's own, for the first request and
+/// for those that take the fast path; `Server` is the server's.
 #[test]
 fn fields_that_are_set_before_an_application_stay() {
     let code = "sub { my $status = shift->{QUERY_STRING} || 200;\n\

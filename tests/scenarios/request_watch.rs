@@ -34,7 +34,7 @@ fn a_request_that_nothing_wakes_is_ended_and_the_log_says_where() {
     assert_eq!(server.get("/a.html").status, 200);
 }
 
-/// What a client or a program waits for has a time limit of its own.
+/// A wait for a client or a program has a time limit of its own.
 #[test]
 fn slow_programs_are_not_ended() {
     let slow = "#!/bin/sh\nsleep 3\nprintf 'Content-Type: text/plain\\n\\nslow'\n";

@@ -115,11 +115,11 @@ pub struct Server {
     pub user_of: Option<u32>,
     /// The servers of this one's users (UserDir), by the users' names: numbers of servers.
     pub users: Arc<BTreeMap<Box<str>, u32>>,
-    /// How it names itself.
+    /// Its own name.
     pub canonical: Canonical,
 }
 
-/// How a server names itself: Apache's `server_hostname`, `port` and `server_scheme` of its `server_rec`.
+/// A server's own name: Apache's `server_hostname`, `port` and `server_scheme` of its `server_rec`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Canonical {
     /// The host of ServerName; a virtual host without one has the main server's. Lower case.

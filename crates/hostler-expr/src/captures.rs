@@ -15,7 +15,8 @@ pub struct Captures {
     subject: Vec<u8>,
     spans: [Option<(usize, usize)>; GROUPS],
     groups: usize,
-    /// Where an evaluation has stopped: an index for each chain of conditions, the innermost first. `None`: not kept.
+    /// The position of a stopped evaluation: an index for each chain of conditions, the innermost first. `None`: not
+    /// kept.
     progress: Option<Vec<usize>>,
 }
 

@@ -9,7 +9,7 @@ pub const LONGEST: usize = 0xFFFF;
 /// `FCGI_VERSION_1`.
 const VERSION: u8 = 1;
 
-/// What a record is (§8). Its number is the protocol's.
+/// The types of records (§8), with the protocol's numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RecordType {
     /// `FCGI_BEGIN_REQUEST` (§5.1).
@@ -78,7 +78,7 @@ impl RecordType {
     }
 }
 
-/// What an application is asked to be (§6).
+/// The roles of an application (§6).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// `FCGI_RESPONDER`: answers a request, as a CGI program does (§6.2).
@@ -101,7 +101,7 @@ impl Role {
     }
 }
 
-/// How a request has ended, as far as the protocol goes (§5.5).
+/// The protocol-level result of a request (§5.5).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProtocolStatus {
     /// `FCGI_REQUEST_COMPLETE`.
@@ -135,7 +135,7 @@ impl ProtocolStatus {
 pub struct Header {
     /// The record's type.
     pub kind: RecordType,
-    /// Which request of the connection it belongs to; 0: none, it is about the application (§3.3).
+    /// The connection's request that it belongs to; 0: none, it concerns the application (§3.3).
     pub request: u16,
     /// Bytes of content.
     pub content: u16,
@@ -169,7 +169,7 @@ impl Header {
     }
 }
 
-/// What is no FastCGI.
+/// Input that is not FastCGI.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Malformed {
     /// A record of a version that there is not (§3.3): most often what answers speaks another protocol.

@@ -1,4 +1,4 @@
-//! What clients and tenants may take of what the front shares among all: connections, requests, CPU time, memory.
+//! The limits on shared resources that clients and tenants may use: connections, requests, CPU time, memory.
 
 pub(crate) mod aside;
 pub(crate) mod budget;

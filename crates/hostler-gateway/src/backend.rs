@@ -43,7 +43,7 @@ impl OnAbandon {
     }
 }
 
-/// How long a worker may neither read nor write while it is at a request.
+/// The longest time a worker may neither read nor write during a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TimeLimit {
     /// Then it is killed.

@@ -53,7 +53,7 @@ pub trait Source<B: Backend> {
     /// The source is of no use any more.
     fn add(&mut self, worker: WorkerId) -> impl Future<Output = Result<io::Result<B::Seat>, End>>;
 
-    /// How many further workers may be made now, besides what the pool's own settings say.
+    /// Returns how many further workers may be made now, besides the pool's own settings.
     fn room(&self) -> usize {
         usize::MAX
     }

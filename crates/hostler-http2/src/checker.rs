@@ -173,7 +173,7 @@ fn take<'a>(bytes: &mut &'a [u8], most: usize) -> &'a [u8] {
     some
 }
 
-/// What is of the block in the payload of HEADERS (§6.2); `None`: its padding is too long, which h2 reports.
+/// Returns the part of the block in the payload of HEADERS (§6.2); `None`: its padding is too long, which h2 reports.
 fn fragment(head: Head, payload: &[u8]) -> Option<&[u8]> {
     let (padding, rest) = if head.has(frame::PADDED) {
         let (first, rest) = payload.split_first()?;
@@ -216,7 +216,7 @@ mod tests {
         [&Head { length: payload.len(), kind, flags, stream }.bytes(), payload].concat()
     }
 
-    /// What h2 reads of these frames, fed in pieces of this size.
+    /// Returns the bytes that h2 reads of these frames, fed in pieces of this size.
     fn fed(frames: &[Vec<u8>], size: usize) -> (Vec<u8>, Result<(), Fault>) {
         let (mut checker, mut out) = (Checker::new(1000), Vec::new());
         checker.feed(&[b'p'; PREFACE], &mut out).unwrap();

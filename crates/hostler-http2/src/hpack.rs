@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 
 /// `SETTINGS_HEADER_TABLE_SIZE`, which the server leaves as it is.
 const TABLE: usize = 4096;
-/// What an entry takes beside its texts (§4.1).
+/// The size of an entry besides its texts (§4.1).
 const ENTRY: usize = 32;
 
 /// The static table (appendix A): lengths of names and values, and what the names are.
@@ -21,7 +21,7 @@ const NAMES: [usize; STATIC] = [
     4, 4, 8, 17, 13, 8, 19, 13, 4, 8, 12, 18, 19, 5, 7, 7, 11, 6, 10, 25, 17, 10, 4, 3, 16,
 ];
 
-/// What a name is.
+/// The form of a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Name {
     /// `:method`

@@ -1,4 +1,4 @@
-//! What a client sends over HTTP/2, checked before the h2 library reads it: the errors that RFC 9113 wants and that library
+//! Checks a client's HTTP/2 input before the h2 library reads it: the errors that RFC 9113 requires and that library
 //! reports as others.
 //!
 //! - Frames of a wrong size end the connection with FRAME_SIZE_ERROR (§4.2, §6), not PROTOCOL_ERROR.

@@ -7,7 +7,7 @@ use crate::der::{BITS, BOOLEAN, Elements, OBJECT, OCTETS, SEQUENCE, TIME, explic
 /// The signature of an answer (RFC 6960 §4.2.1 `BasicOCSPResponse`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Signed<'a> {
-    /// What is signed.
+    /// The signed bytes.
     pub data: &'a [u8],
     /// The algorithm, as DER.
     pub algorithm: &'a [u8],

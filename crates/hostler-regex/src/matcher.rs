@@ -37,7 +37,7 @@ pub(crate) fn with<T>(work: impl FnOnce(&mut Matcher) -> T) -> T {
     MATCHER.with_borrow_mut(work)
 }
 
-/// What a thread needs for matching: a match context, and room for groups.
+/// The objects that a thread needs for matching: a match context, and room for groups.
 pub(crate) struct Matcher {
     context: NonNull<sys::pcre2_match_context_8>,
     data: NonNull<sys::pcre2_match_data_8>,

@@ -75,10 +75,10 @@ const SMALL: usize = 4 << 10;
 const MOST_MACHINE_CODE: usize = 32 << 20;
 static MACHINE_CODE: AtomicUsize = AtomicUsize::new(0);
 
-/// What compiling a pattern costs, and each of its bytes.
+/// The cost of compiling a pattern, and of each of its bytes.
 const COMPILE: usize = 2000;
 const COMPILE_BYTE: usize = 50;
-/// What translating each byte of a compiled pattern costs.
+/// The cost of translating each byte of a compiled pattern.
 const TRANSLATE: usize = 100;
 
 /// A compiled pattern.

@@ -185,7 +185,7 @@ impl Scene<'_> {
         });
     }
 
-    /// Which condition does not hold; `None`: they do. Begins at the one of this index.
+    /// Returns the first condition that fails, starting at this index; `None`: all hold.
     fn conditions(
         &mut self,
         conditions: &[Condition],

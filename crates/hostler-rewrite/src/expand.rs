@@ -49,7 +49,7 @@ pub(crate) struct Notes {
     pub(crate) env: Vec<(Vec<u8>, Option<Vec<u8>>)>,
 }
 
-/// Where the first and the last question mark of a text come from: `true`: a value, which may be the client's.
+/// The origin of a text's first and last question mark: `true`: a value, which may be the client's.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct QuestionMarks {
     pub(crate) first: Option<bool>,

@@ -67,7 +67,7 @@ impl Rewriting {
         self.progress.ended
     }
 
-    /// Where the rule stands that comes next.
+    /// Returns the place of the next rule.
     #[must_use]
     pub fn place<'c>(&self, context: &'c Context) -> Option<&'c Place> {
         context.rules.list().get(self.progress.at()).map(|rule| rule.place())

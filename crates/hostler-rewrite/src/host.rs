@@ -4,7 +4,7 @@ use crate::variable::{Ahead, Variable};
 use hostler_expr::{Answer, FileTest, Place, Variable as Core};
 use std::borrow::Cow;
 
-/// What must be fetched, or done, before rewriting can go on. The rule that asked continues afterwards.
+/// A value to fetch, or a step to take, before rewriting can continue. The rule that needs it continues afterwards.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Need {
     /// Nothing: the time slice is over, or a match is postponed.

@@ -38,8 +38,8 @@ pub fn one_way_pair() -> io::Result<(OwnedFd, OwnedFd)> {
     Ok((sender, receiver))
 }
 
-/// How much of what was sent over a Unix socket the other side has not read yet, with what the kernel needs for it: zero means
-/// that it has read everything.
+/// Returns how much of the data sent over a Unix socket the other side has not read yet, including the kernel's
+/// overhead: zero means that it has read everything.
 ///
 /// # Errors
 /// The kernel's: it is no Unix socket, say.

@@ -356,7 +356,7 @@ fn database_connections_are_kept_in_both_generations() {
     }
 }
 
-/// What a script prints after a plain-text header.
+/// Returns the output of a script after a plain-text header.
 fn script_says(script: &str) -> String {
     let mut site = Site::new(1, "Apache::Registry");
     site.script("s.pl", &format!("my $r = shift; $r->send_http_header('text/plain'); {script}"));

@@ -1,4 +1,5 @@
-//! How long applications take: what mod_wsgi's `process_metrics` and `request_metrics` are made of. Times are microseconds.
+//! The time that applications take: the source of mod_wsgi's `process_metrics` and `request_metrics`. Times are
+//! microseconds.
 
 use crate::exchange;
 use crate::py::{self, Outcome};
@@ -8,7 +9,7 @@ use std::time::UNIX_EPOCH;
 
 /// When the application was called for the request that is served.
 static CALLED: AtomicU64 = AtomicU64::new(0);
-/// What earlier requests have taken together.
+/// The time of earlier requests together.
 static BUSY: AtomicU64 = AtomicU64::new(0);
 /// A program wants to know of each request.
 static MEASURES: AtomicBool = AtomicBool::new(false);
@@ -25,7 +26,7 @@ pub(crate) fn called() -> u64 {
     now
 }
 
-/// What requests have taken up to now, the one that is served included.
+/// Returns the time of all requests up to now, including the current one.
 pub(crate) fn busy() -> u64 {
     let called = CALLED.load(Relaxed);
     let running = if exchange::serial() == 0 || called == 0 { 0 } else { now().saturating_sub(called) };

@@ -1,5 +1,5 @@
-//! What the specification of ASGI says and uvicorn does: lifespan, paths as they were sent, as many requests at a time as there
-//! are; and how an application's options are written.
+//! The specification of ASGI as uvicorn implements it: lifespan, paths as they were sent, as many concurrent requests
+//! as there are; and the form of an application's options.
 
 use super::{ANSWER, log_when, needs_python, site};
 use crate::tls::{as_client, site_with_clients, virtual_host};

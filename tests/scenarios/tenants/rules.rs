@@ -368,7 +368,8 @@ fn compressing_without_end() {
     assert!(are_all(&statuses, 200), "{statuses:?}");
 }
 
-/// What a rule of A's guards by a variable stays guarded after a rewrite in `.htaccess`: the variable is set again.
+/// A resource that a rule of A's guards by a variable stays guarded after a rewrite in `.htaccess`: the variable is set
+/// again.
 #[test]
 fn guards_by_variables_after_rewrites() {
     needs_root!();

@@ -9,7 +9,7 @@ use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-/// What a backend was asked for: URL, and the body's length.
+/// A request at a backend: URL, and the body's length.
 type Asked = Arc<Mutex<Vec<(String, usize)>>>;
 
 fn read<const N: usize>(stream: &mut impl Read) -> Option<[u8; N]> {
@@ -201,7 +201,7 @@ fn smuggled() -> Vec<u8> {
     all
 }
 
-/// What the client says of its body, and the body on the wire.
+/// The client's requests: the announcement of the body, and the body on the wire.
 fn requests(target: &str) -> Vec<(Vec<u8>, usize)> {
     let ajp = smuggled();
     let http = b"GET /smuggled HTTP/1.1\r\nHost: b.test\r\n\r\n".to_vec();

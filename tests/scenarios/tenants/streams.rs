@@ -8,7 +8,7 @@ use hostler_tests::{Server, needs_root};
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, TcpStream};
 
-/// Who attacks; B's visitor comes from 127.0.0.1.
+/// The attacker's address; B's visitor comes from 127.0.0.1.
 const ATTACKER: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 3);
 
 const STAYS: &str = r#"
@@ -37,7 +37,7 @@ fn ask(server: &Server, host: &str, path: &str, fields: &str) -> TcpStream {
     stream
 }
 
-/// How many of them have an answer by now.
+/// Returns how many of them have a response by now.
 fn answered(streams: &[TcpStream]) -> usize {
     let has_answer = |mut stream: &TcpStream| {
         stream.set_nonblocking(true).expect("a socket");

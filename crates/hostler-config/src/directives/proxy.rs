@@ -189,7 +189,7 @@ impl Server {
         self.balancers.iter().rfind(|balancer| balancer.name.eq_ignore_ascii_case(name))
     }
 
-    /// What lines say about the server of a URL with this path: of several that it begins with, the longest. A URL without a
+    /// Returns the settings of the server of a URL with this path: of several prefixes, the longest. A URL without a
     /// socket is also the name of a server that has one (`<Proxy "unix:/path|fcgi://NAME">`).
     #[must_use]
     pub fn worker(&self, url: &url::Url, path: &[u8]) -> Option<&Arc<Worker>> {

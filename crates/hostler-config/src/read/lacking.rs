@@ -30,7 +30,7 @@ struct Loss {
     hands_over: bool,
 }
 
-/// How the lines of a block are judged.
+/// The rules by which a block's lines are judged.
 #[derive(Clone, Copy)]
 struct Judge {
     /// Blocks, files and macros around the line.

@@ -25,7 +25,7 @@ pub(crate) struct Entry {
 }
 
 impl Entry {
-    /// Where the watch finds a request that waits for it.
+    /// Returns the place at which the watch finds a request that waits for it.
     fn place(self) -> Place {
         let module = self.module;
         Place { step: self.hook.phase.name(), module: module.name, is_timed: module.asks_programs }

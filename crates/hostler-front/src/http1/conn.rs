@@ -334,7 +334,7 @@ async fn worker(thread: &Rc<Thread>, wire: &Rc<Wire>, peer: &Rc<Peer>, mut begun
     }
 }
 
-/// What is left of a request whose client has left while a worker had it. `answer`: the worker's, if there is one.
+/// Finishes a request whose client has left while a worker had it. `answer`: the worker's, if there is one.
 async fn alone(thread: &Rc<Thread>, peer: &Rc<Peer>, begun: &FastRequest, answer: Option<fast::Answer>) {
     let served = match answer {
         Some(fast::Answer::Plain(plain)) => return begun.log(thread, peer, &plain, false),

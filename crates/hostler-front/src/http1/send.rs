@@ -202,7 +202,7 @@ async fn next_piece(
     wire.while_there(polled).await.ok_or(SendError::Gone)
 }
 
-/// What has come so far is sent; the missing end makes the break visible.
+/// Sends the bytes received so far; the missing end makes the break visible.
 async fn break_off(wire: &Wire, text: &[u8], error: BodyError) -> Result<(), SendError> {
     if !text.is_empty() {
         wire.write(&[text]).await?;

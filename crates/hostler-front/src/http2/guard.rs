@@ -14,11 +14,11 @@ const READ: usize = 16 << 10;
 pub(super) struct Guarded<S> {
     stream: S,
     checker: Checker,
-    /// What has been checked, and how much of it h2 has read.
+    /// The checked bytes, and how much of them h2 has read.
     checked: Vec<u8>,
     read: usize,
     fault: Option<Fault>,
-    /// What is left of GOAWAY.
+    /// The rest of GOAWAY.
     farewell: Vec<u8>,
 }
 

@@ -13,14 +13,14 @@ use std::task::{Context, Poll, Waker};
 const CONNECTION: usize = 512 << 10;
 /// Bytes of all connections.
 const ALL: usize = 64 << 20;
-/// What a connection has in any case: a piece of one stream.
+/// The share that a connection has in any case: a piece of one stream.
 const LEAST: usize = 64 << 10;
 /// A piece for a stream whose connection has no room. What is not longer is not counted.
 const SMALL: usize = 4 << 10;
 /// After so many bytes of all connections, memory is given back to the kernel when they are gone.
 const MANY: usize = 8 << 20;
 
-/// What all connections have.
+/// The unread bytes of all connections.
 #[derive(Default)]
 pub(crate) struct AllUnread {
     bytes: AtomicUsize,
@@ -37,7 +37,7 @@ impl AllUnread {
     }
 }
 
-/// What a connection has.
+/// The unread bytes of a connection.
 #[derive(Clone)]
 pub(super) struct Unread(Arc<Connection>);
 
@@ -66,7 +66,7 @@ impl Unread {
         Self(Arc::new(Connection { bytes: AtomicUsize::new(0), waiting: Mutex::default(), all: all.clone() }))
     }
 
-    /// How long the next piece of a stream may be. `divides`: it can be as short as one likes.
+    /// Waits for room, and returns the longest allowed next piece of a stream. `divides`: it can be arbitrarily short.
     pub(super) fn poll_room(&self, divides: bool, cx: &Context<'_>) -> Poll<usize> {
         if self.0.has_room() {
             return Poll::Ready(usize::MAX);

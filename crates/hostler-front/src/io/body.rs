@@ -199,7 +199,7 @@ pub(crate) trait Incoming {
     /// Sets `LimitRequestBody`, in bytes; 0 is none.
     fn limit(&mut self, bytes: u64);
 
-    /// How many bytes are still to come, exactly; `None`: nobody knows.
+    /// Returns the exact number of bytes still to come; `None`: unknown.
     fn length(&self) -> Option<u64> {
         None
     }
@@ -345,7 +345,7 @@ impl RequestBody {
         matches!(self, Self::Empty)
     }
 
-    /// How many bytes of it are still to come, exactly; `None`: only its end says so.
+    /// Returns the exact number of its bytes still to come; `None`: only its end shows.
     pub(crate) fn length(&self) -> Option<u64> {
         match self {
             Self::Empty => Some(0),

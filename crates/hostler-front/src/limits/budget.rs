@@ -63,13 +63,13 @@ pub(crate) struct Budget {
     failed: Cell<Option<Failure>>,
     /// The failure is in the log.
     logged: Cell<bool>,
-    /// What the rule that used up the budget said of it, or else the place of the rule that was next.
+    /// The message of the rule that used up the budget, or else the place of the next rule.
     cause: RefCell<Option<String>>,
     place: RefCell<Option<Place>>,
     results: RefCell<Option<Results>>,
     /// The site of which it may read directories ([`crate::limits::listing`]).
     pub(crate) lists: Cell<Option<SiteId>>,
-    /// How long it waits for what.
+    /// Its waits.
     pub(crate) watched: Watched,
     ends_with_client: Cell<bool>,
 }
@@ -102,7 +102,7 @@ impl Budget {
         self.most.get()
     }
 
-    /// What is left of it.
+    /// Returns the rest of it.
     pub(crate) fn left(&self) -> Duration {
         self.most.get().saturating_sub(self.spent.get())
     }
@@ -184,7 +184,7 @@ struct Now {
     budget: RefCell<Option<Rc<Budget>>>,
     /// When the watch first looked, by the clock on the wall and by the thread's own.
     began: Cell<Option<(Instant, Duration)>>,
-    /// How often the watch has looked since then.
+    /// The number of sweeps since then.
     rounds: Cell<u32>,
     /// The slice is over.
     overdue: Cell<bool>,

@@ -16,13 +16,13 @@ use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-/// Where a request is.
+/// The place of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Place {
     /// A phase, in Apache's words, or another step.
     pub(crate) step: &'static str,
     pub(crate) module: &'static str,
-    /// What it may wait for there has a time limit of its own.
+    /// Its waits there have a time limit of their own.
     pub(crate) is_timed: bool,
 }
 
@@ -38,7 +38,7 @@ impl Place {
     }
 }
 
-/// What the watch knows of a request.
+/// The watch's data about a request.
 #[derive(Debug)]
 pub(crate) struct Watched {
     place: Cell<Place>,
@@ -63,7 +63,7 @@ impl Default for Watched {
 }
 
 impl Watched {
-    /// How long it may wait.
+    /// Sets the longest wait.
     pub(crate) fn has_patience(&self, patience: Duration) {
         self.patience.set(patience);
     }

@@ -97,7 +97,7 @@ async fn handle(request: &mut Request) -> Result<Body, Halt> {
     served.map_err(|missed| missed.halt(request, MODULE_NAME))
 }
 
-/// What the configuration says of the program that a handler names (`<Proxy "unix:/path|fcgi://NAME">` with parameters).
+/// Returns the configuration of the program that a handler names (`<Proxy "unix:/path|fcgi://NAME">` with parameters).
 fn said(request: &Request, name: &[u8], path: &[u8]) -> Result<Option<Arc<config::Worker>>, Halt> {
     let url = std::str::from_utf8(&name["proxy:".len()..]).ok().and_then(|url| Url::parse(url).ok());
     let said = url.and_then(|url| request.server.conf.proxy.worker(&url, path));
@@ -116,7 +116,7 @@ pub(crate) fn kept(parameters: &Parameters) -> Keep {
     if parameters.reuse == Some(true) { Keep::Connection } else { Keep::Nothing }
 }
 
-/// How many connections there may be, and how long idle ones are kept.
+/// Returns the number of connections, and the time that idle ones are kept.
 pub(crate) fn said_connections(request: &Request, parameters: &Parameters) -> Settings {
     let mut settings = connections(request, parameters.max.unwrap_or(MOST));
     settings.idle = parameters.ttl.unwrap_or(settings.idle);

@@ -230,8 +230,8 @@ fn facts_of<T>(request: &Request, name: impl FnOnce(Facts<'_>) -> T) -> T {
     name(Facts { server: &server, host: &host, script, variable: &variable })
 }
 
-/// How long requests of a group may take; `None`: without a process group only `HostlerWorkerTimeout` limits them. With one it
-/// is the shorter one of how long mod_wsgi waits for a process and of how long that may be at a request.
+/// Returns the time limit of a group's requests; `None`: without a process group only `HostlerWorkerTimeout` limits
+/// them. With one it is the shorter of mod_wsgi's wait for a process and the process's time for a request.
 fn timeout(request: &Request, group: &Group) -> Result<Option<TimeLimit>, Halt> {
     if group.process.is_empty() {
         return Ok(None);

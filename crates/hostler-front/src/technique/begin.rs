@@ -37,7 +37,7 @@ pub(crate) fn refusal(
     }
 }
 
-/// How long a request for which workers wait may wait for one itself: they could be the ones that it waits for.
+/// The longest wait for a worker by a request that workers wait for: they could be the ones it needs.
 const NESTED: Duration = Duration::from_secs(1);
 
 /// Waits in the pool's queue. A request that workers wait for never waits for those: it fails if they are all that the pool

@@ -10,7 +10,7 @@ use bytes::Bytes;
 use hostler_gateway::backend::body::BodyLength;
 use hostler_http1::framing::{decimal, has_token, is_hop_by_hop};
 
-/// How long the request's body is, or what is left of it.
+/// Returns the length of the request's body, or of the rest of it.
 pub(crate) fn body_length(request: &Request) -> BodyLength {
     BodyLength::of(request.target.body.length())
 }
@@ -20,8 +20,8 @@ pub(crate) fn says_zero(request: &Request) -> bool {
     request.target.headers_in.find("Content-Length").and_then(|value| decimal(value)) == Some(0)
 }
 
-/// Which fields of a request another server is sent. Those that are about the message's framing and its target are never
-/// among them: they are this server's to write.
+/// The fields of a request that another server gets. Those about the message's framing and its target are never among
+/// them: this server writes them.
 pub(crate) struct EndToEnd<'a> {
     request: &'a Request,
     /// The names that the client has said to be about its connection only.
@@ -56,8 +56,8 @@ fn is_written(name: &[u8]) -> bool {
     NAMES.iter().any(|one| name.eq_ignore_ascii_case(one))
 }
 
-/// Which fields of a request a servlet container is sent. AJP has no connection of the client's that `Connection` could speak
-/// of, so a container gets all but those that it must not believe twice, as programs of CGI do.
+/// Returns whether a servlet container gets this field of a request. AJP has no client connection that `Connection`
+/// could describe, so a container gets all fields except those that it must not trust twice, as CGI programs do.
 pub(crate) fn container_has(name: &[u8]) -> bool {
     !is_hop_by_hop(name)
         && ![&b"Proxy-Authorization"[..], b"Expect"].iter().any(|one| name.eq_ignore_ascii_case(one))

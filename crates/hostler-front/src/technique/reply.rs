@@ -12,8 +12,8 @@ use hostler_gateway::{Error, Kind};
 use hostler_wire::work::{Fields, HeadFlags, ReplyHead};
 use std::time::UNIX_EPOCH;
 
-/// How the fields of an answer meet those that are set already (`[CO=…]`, negotiation, `Header … early`, the refusal that an
-/// ErrorDocument is for): as Apache's module for the technique puts them into its tables.
+/// The merge of a response's fields with those that are set already (`[CO=…]`, negotiation, `Header … early`, the
+/// refusal that an ErrorDocument is for): as Apache's module for the technique puts them into its tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FieldMerge {
     /// The worker got both tables, and sends them back as it left them (mod_perl).

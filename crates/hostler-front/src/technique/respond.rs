@@ -56,11 +56,11 @@ pub(crate) struct Ask {
     pub(crate) one_shot: bool,
     /// The group whose pool it is for, if the engine's programs are divided.
     pub(crate) group: Option<Arc<str>>,
-    /// How long it may take; `None`: `HostlerWorkerTimeout`.
+    /// The time limit; `None`: `HostlerWorkerTimeout`.
     pub(crate) timeout: Option<TimeLimit>,
     /// The treatment of the request when its client leaves.
     pub(crate) on_abandon: OnAbandon,
-    /// How the answer's fields meet those that are set already.
+    /// The merge of the response's fields with those that are set already.
     pub(crate) merge: FieldMerge,
     /// The number of the configuration, and the message that defines it.
     pub(crate) directory: (u32, Arc<[u8]>),

@@ -51,7 +51,7 @@ impl Ask {
 #[derive(Debug)]
 pub struct Talk {
     answer: Answer,
-    /// What may be sent of the body.
+    /// The guard of the body's length.
     meter: Meter,
     /// The body has ended before its announced length.
     is_cut: bool,

@@ -1,9 +1,9 @@
-//! How long a request's body is announced to be, and the guard that keeps what is sent to that, for every protocol.
+//! The announced length of a request's body, and the guard that keeps the sent bytes to it, for every protocol.
 //!
 //! A backend that is sent more than was announced takes the rest for another request; one that is sent less takes the next
 //! request for the rest. So [`Meter`] admits no byte beyond the announced length, and says when some are missing.
 
-/// How long a request's body is, as it is announced to a backend.
+/// The length of a request's body as announced to a backend.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum BodyLength {
     /// There is no body.
@@ -49,7 +49,7 @@ impl Meter {
         Self { left }
     }
 
-    /// How many bytes of a piece may be sent: those that were announced.
+    /// Returns how many bytes of a piece may be sent: those that were announced.
     #[must_use]
     pub fn admit(&mut self, length: usize) -> usize {
         let Some(left) = &mut self.left else { return length };

@@ -38,7 +38,7 @@ impl Sending {
         }
     }
 
-    /// What keeps the body to what the head says of it.
+    /// Returns the guard that keeps the body to the length in the head.
     #[must_use]
     pub(crate) const fn meter(self) -> Meter {
         Meter::of(match self {

@@ -65,8 +65,7 @@ pub trait Protocol: Sized + Send + Sync + 'static {
         None
     }
 
-    /// What every request begins with: a program that has just been started is sent it ahead, and has begun to serve when it
-    /// has read it.
+    /// The first bytes of every request: a new program gets them ahead, and has begun to serve when it has read them.
     const GREETING: &'static [u8] = b"";
 
     /// Appends a piece of the request's body, not empty, as it is sent.

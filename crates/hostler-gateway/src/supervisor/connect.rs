@@ -32,7 +32,7 @@ pub trait Host: 'static {
     /// Called each second as long as the pool has connections.
     fn in_use(&self);
 
-    /// How many further connections may be made now; the pool has `open` of them.
+    /// Returns how many further connections may be made now; the pool has `open` of them.
     fn room(&self, open: usize) -> usize {
         let _ = open;
         usize::MAX

@@ -48,7 +48,7 @@ pub trait Host: 'static {
     /// [`Kind::NotConnected`](crate::Kind::NotConnected), say.
     fn connect(&self, socket: &[u8]) -> impl Future<Output = Result<OwnedFd, Error>>;
 
-    /// How many further connections may be made now; the pool has `open` of them.
+    /// Returns how many further connections may be made now; the pool has `open` of them.
     fn room(&self, open: usize) -> usize {
         let _ = open;
         usize::MAX

@@ -73,7 +73,7 @@ pub(super) struct Alone {
     connection: Connection,
     answer: Answer,
     sending: Sending,
-    /// What may be sent of the body.
+    /// The guard of the body's length.
     meter: Meter,
     timeout: Duration,
     is_last: bool,

@@ -18,7 +18,7 @@ use crate::scenario::Shape;
 /// A plot.
 pub(super) struct Plot {
     pub(super) title: String,
-    /// How to read the plot.
+    /// The instructions for reading the plot.
     pub(super) says: String,
     pub(super) picture: Picture,
     /// Its figures.

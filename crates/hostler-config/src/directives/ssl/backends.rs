@@ -10,7 +10,7 @@ use super::options::Protocols;
 use crate::{Args, Arity, Command, Contexts, Directive, Merge, Overrides, over};
 use std::sync::Arc;
 
-/// What is said of TLS to other servers. Paths are absolute; those of folders end as [`EVERY_FILE`] tells.
+/// The TLS settings for other servers. Paths are absolute; those of folders end as described at [`EVERY_FILE`].
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Backends {
     /// SSLProxyEngine; unset means off.

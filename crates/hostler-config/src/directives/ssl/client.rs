@@ -129,8 +129,8 @@ macro_rules! file {
     };
 }
 
-/// What the path of a folder ends with all of whose files count; one that ends with `/` alone stands for the files in it that are
-/// named by hashes.
+/// The end of the path of a folder all of whose files count; one that ends with `/` alone stands for the files in it
+/// that are named by hashes.
 pub const EVERY_FILE: &str = "/*";
 
 /// A folder as the reader of its files knows it, with `/` or [`EVERY_FILE`] at its end.

@@ -50,13 +50,13 @@ pub(crate) fn check(request: &Request) -> Result<(), Halt> {
     Err(Halt::Status(500))
 }
 
-/// What a request is about: its file, or its URL where it has none yet.
+/// Returns the subject of a request: its file, or its URL where it has none yet.
 fn about(request: &Request) -> Cow<'_, str> {
     let filename = &request.resource.filename;
     String::from_utf8_lossy(if filename.is_empty() { &request.target.uri } else { filename })
 }
 
-/// What the rule said that used up the budget, with its place; a page's expressions have that of the page.
+/// Returns the message of the rule that used up the budget, with its place; a page's expressions have that of the page.
 fn cause(request: &Request) -> Option<String> {
     let place = request.budget.place.take().map(|place| place.to_string());
     let Some(cause) = request.budget.cause.take() else { return place };

@@ -151,7 +151,7 @@ impl ClientBody {
         self.ends
     }
 
-    /// How long it is, with what has been read ahead.
+    /// Returns its length, including the bytes read ahead.
     pub(crate) fn length(&self) -> BodyLength {
         let ahead: usize = self.ahead.iter().map(Bytes::len).sum();
         let rest = if self.ends { Some(0) } else { self.body.length() };

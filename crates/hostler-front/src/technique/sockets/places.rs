@@ -12,10 +12,10 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 /// Bytes that a request takes in the front while its program says nothing, with its client's connection.
 const EACH: usize = 32 << 10;
-/// What all of them may take of the machine's memory: a quarter.
+/// The share of the machine's memory that all of them may use: a quarter.
 const MEMORY_SHARE: usize = 4;
 
-/// What all sites have.
+/// The connections of all sites.
 #[derive(Debug)]
 pub(crate) struct Places {
     sites: Box<[AtomicUsize]>,
@@ -43,7 +43,7 @@ impl Places {
         if self.sites.len() > 1 { self.most * 2 / 3 } else { self.most }
     }
 
-    /// How many more a site may have now.
+    /// Returns how many more a site may have now.
     fn room(&self, site: SiteId) -> usize {
         let own = self.sites.get(site as usize).map_or(usize::MAX, |own| own.load(Relaxed));
         let of_site = self.most_of_site().saturating_sub(own);

@@ -21,7 +21,7 @@ const KEPT_LINE: usize = 300;
 const READS: usize = 4;
 /// Lines in a row: many programs may write at once.
 const LINES: usize = AT_ONCE / 4;
-/// What a line costs beside its text, in bytes of [`LOGGED`].
+/// The cost of a line besides its text, in bytes of [`LOGGED`].
 const LINE: usize = 64;
 /// A program that has written [`LOGGED`] bytes is read this seldom. It waits meanwhile, and so takes no more of our time.
 const PAUSE: Duration = Duration::from_millis(10);

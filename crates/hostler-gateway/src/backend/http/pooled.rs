@@ -30,7 +30,7 @@ pub struct Ask {
 pub struct Talk {
     answer: Answer,
     sending: Sending,
-    /// What may be sent of the body.
+    /// The guard of the body's length.
     meter: Meter,
     /// The body has ended before its announced length.
     is_cut: bool,

@@ -28,7 +28,7 @@ pub(crate) struct Conversation {
     state: State,
     interim: u32,
     sender: SendStream<Bytes>,
-    /// What may be sent of the body, and whether it has ended before its announced length.
+    /// The guard of the body's length, and whether it has ended early.
     meter: Meter,
     cut: bool,
     /// Of the request's body, what there was no room for yet.
