@@ -9,10 +9,10 @@ const HEAD: &str = "# Directives
 
 Generated from the table of directives (`cargo xtask docs`); do not edit.
 
-Hostler reads Apache's configuration language. Below, by module, is what it carries out; then what it knows and
-does not carry out. A directive that is *ignored* causes a warning, once. One that is *refused* could change who
-may see what: the configuration is an error, and an .htaccess file that contains it makes its directory answer
-500.
+Hostler reads Apache's configuration language. The tables below list the supported directives, by module; the two
+lists at the end name the directives that Hostler recognizes but does not support. An *ignored* directive causes a
+warning, once. A *refused* directive could change who has access to what: the configuration is rejected, and an
+.htaccess file that contains it makes its directory return 500.
 
 ";
 

@@ -21,7 +21,7 @@ static DIRECTIVES: &[Directive] = &[
         "Order",
         Arity::Take1,
         "allow,deny|deny,allow|mutual-failure",
-        "Which of Allow and Deny counts last",
+        "Set the order in which Allow and Deny are evaluated",
         order,
     )
     .allowed(Contexts::DIR_HTACCESS, Overrides::LIMIT),
@@ -29,7 +29,7 @@ static DIRECTIVES: &[Directive] = &[
         "Allow",
         Arity::Iterate2,
         "from all|host|env=[!]variable ...",
-        "Who may see a directory",
+        "Set which clients are allowed access",
         |command, args| {
             let entry = entry(command, args)?;
             command.dir.access_compat.allow.push(entry);
@@ -41,7 +41,7 @@ static DIRECTIVES: &[Directive] = &[
         "Deny",
         Arity::Iterate2,
         "from all|host|env=[!]variable ...",
-        "Who may not see a directory",
+        "Set which clients are denied access",
         |command, args| {
             let entry = entry(command, args)?;
             command.dir.access_compat.deny.push(entry);
@@ -53,7 +53,7 @@ static DIRECTIVES: &[Directive] = &[
         "Satisfy",
         Arity::Take1,
         "all|any",
-        "Whether host and user must both be allowed, or one of them",
+        "Require both host-based access control and authentication, or either one",
         satisfy,
     )
     .allowed(Contexts::DIR_HTACCESS, Overrides::AUTH_CONFIG),

@@ -15,12 +15,18 @@ static DIRECTIVES: &[Directive] = &[
         "Action",
         Arity::Take23,
         "media-type|handler URL-path [virtual]",
-        "The program that serves a media type or a handler",
+        "Set the program that handles a media type or a handler name",
         action,
     )
     .allowed(Contexts::ANYWHERE, Overrides::FILE_INFO),
-    Directive::new("Script", Arity::Take2, "method URL-path", "The program that serves a method", script)
-        .allowed(Contexts::CONFIG, Overrides::NONE),
+    Directive::new(
+        "Script",
+        Arity::Take2,
+        "method URL-path",
+        "Set the program that handles a request method",
+        script,
+    )
+    .allowed(Contexts::CONFIG, Overrides::NONE),
 ];
 
 /// An Action line.

@@ -23,7 +23,7 @@ static DIRECTIVES: &[Directive] = &[
         "Alias",
         Arity::Take12,
         "URL-path file-path (in <Location>: file-path, may contain %{...})",
-        "Maps URLs to files outside of DocumentRoot",
+        "Map URLs to files outside DocumentRoot",
         |command, args| alias(command, args, None),
     )
     .allowed(Contexts::CONFIG, Overrides::NONE),
@@ -31,7 +31,7 @@ static DIRECTIVES: &[Directive] = &[
         "ScriptAlias",
         Arity::Take12,
         "URL-path file-path (in <Location>: file-path, may contain %{...})",
-        "Maps URLs to files that are CGI programs",
+        "Map URLs to a directory of CGI programs or to a single one",
         |command, args| alias(command, args, Some(SCRIPT)),
     )
     .allowed(Contexts::CONFIG, Overrides::NONE),
@@ -39,21 +39,21 @@ static DIRECTIVES: &[Directive] = &[
         "AliasMatch",
         Arity::Take2,
         "regex file-path (with $1 ... $9)",
-        "Maps URLs that match a regular expression to files",
+        "Map URLs that match a regular expression to files",
         |command, args| alias_match(command, args, None),
     ),
     Directive::new(
         "ScriptAliasMatch",
         Arity::Take2,
         "regex file-path (with $1 ... $9)",
-        "Maps URLs that match a regular expression to CGI programs",
+        "Map URLs that match a regular expression to CGI programs",
         |command, args| alias_match(command, args, Some(SCRIPT)),
     ),
     Directive::new(
         "AliasPreservePath",
         Arity::Flag,
         "On|Off",
-        "Appends what follows the Location in the URL to the file path of an Alias within it",
+        "Append the rest of the URL path after the Location to the target of an Alias inside it",
         |command, args| {
             command.dir.alias.preserve_path = Some(args.flag());
             Ok(())
@@ -64,7 +64,7 @@ static DIRECTIVES: &[Directive] = &[
         "Redirect",
         Arity::Take123,
         "[permanent|temp|seeother|gone|status] [URL-path] URL",
-        "Answers with a redirect to another URL",
+        "Redirect to another URL",
         |command, args| redirect::set(command, args, 302, redirect::Form::Plain),
     )
     .allowed(Contexts::ANYWHERE, Overrides::FILE_INFO),
@@ -72,7 +72,7 @@ static DIRECTIVES: &[Directive] = &[
         "RedirectMatch",
         Arity::Take23,
         "[permanent|temp|seeother|gone|status] regex URL (with $1 ... $9)",
-        "Answers with a redirect where the URL matches a regular expression",
+        "Redirect URLs that match a regular expression",
         |command, args| redirect::set(command, args, 302, redirect::Form::Regex),
     )
     .allowed(Contexts::ANYWHERE, Overrides::FILE_INFO),
@@ -80,7 +80,7 @@ static DIRECTIVES: &[Directive] = &[
         "RedirectTemp",
         Arity::Take2,
         "URL-path URL",
-        "Answers with a temporary redirect (302)",
+        "Redirect temporarily (302) to another URL",
         |command, args| redirect::set(command, args, 302, redirect::Form::Plain),
     )
     .allowed(Contexts::ANYWHERE, Overrides::FILE_INFO),
@@ -88,7 +88,7 @@ static DIRECTIVES: &[Directive] = &[
         "RedirectPermanent",
         Arity::Take2,
         "URL-path URL",
-        "Answers with a permanent redirect (301)",
+        "Redirect permanently (301) to another URL",
         |command, args| redirect::set(command, args, 301, redirect::Form::Plain),
     )
     .allowed(Contexts::ANYWHERE, Overrides::FILE_INFO),
@@ -96,7 +96,7 @@ static DIRECTIVES: &[Directive] = &[
         "RedirectRelative",
         Arity::Flag,
         "On|Off",
-        "Leaves a redirect to a URL-path as it is, without scheme and host",
+        "Send a URL-path target as it is, without adding scheme and host",
         |command, args| {
             command.dir.alias.relative = Some(args.flag());
             Ok(())

@@ -50,7 +50,7 @@ static CORE: &[Directive] = &[
         "AuthType",
         Arity::Take1,
         "Basic|Digest|Form|None|name",
-        "How users say who they are; a name is for PerlAuthenHandler",
+        "Set the authentication type; other names are passed to a PerlAuthenHandler",
         auth_type,
     )
     .allowed(Contexts::DIR_HTACCESS, Overrides::AUTH_CONFIG),
@@ -58,7 +58,7 @@ static CORE: &[Directive] = &[
         "AuthName",
         Arity::Take1,
         "text (may contain %{...})",
-        "What browsers show when they ask for a password",
+        "Set the authentication realm that browsers show in the password prompt",
         |command, args| {
             command.dir.auth.realm = Some(command.string_expr(args.first())?);
             Ok(())
@@ -68,7 +68,7 @@ static CORE: &[Directive] = &[
     Directive::section(
         "AuthnProviderAlias",
         "<AuthnProviderAlias provider name>",
-        "Another name for a source of passwords, with settings of its own",
+        "Define an alias of a password provider with its own settings",
         provider::alias,
     ),
 ];
@@ -77,7 +77,7 @@ static FILE: &[Directive] = &[Directive::new(
     "AuthUserFile",
     Arity::Take1,
     "file",
-    "File of users and passwords, as htpasswd writes it",
+    "Set the file of users and passwords, in htpasswd's format",
     |command, args| {
         command.dir.auth.user_file = Some(command.server_path(args.first()).into());
         Ok(())
@@ -89,7 +89,7 @@ static GROUPFILE: &[Directive] = &[Directive::new(
     "AuthGroupFile",
     Arity::Take1,
     "file",
-    "File of groups and their members",
+    "Set the file of groups and their members",
     |command, args| {
         command.dir.auth.group_file = Some(command.server_path(args.first()).into());
         Ok(())

@@ -37,27 +37,36 @@ static DIRECTIVES: &[Directive] = &[
         Arity::RawArgs,
         "[not] all granted|denied | ip address ... | local | host name ... | forward-dns name ... | env name ... | \
          method name ... | expr expression | user name ... | group name ... | valid-user | file-owner | file-group | dbm-group name ... | dbm-file-group | ssl | ssl-verify-client",
-        "A condition for access",
+        "Set a condition for access",
         require,
     )
     .allowed(Contexts::DIR_HTACCESS, Overrides::AUTH_CONFIG),
-    Directive::section("RequireAll", "<RequireAll>", "All conditions must hold and none fail", |command, _, nodes| {
-        section(command, nodes, Logic::All, false)
-    })
+    Directive::section(
+        "RequireAll",
+        "<RequireAll>",
+        "Grant access if no condition fails and at least one is met",
+        |command, _, nodes| section(command, nodes, Logic::All, false),
+    )
     .allowed(Contexts::DIR_HTACCESS, Overrides::AUTH_CONFIG),
-    Directive::section("RequireAny", "<RequireAny>", "One of the conditions must hold", |command, _, nodes| {
-        section(command, nodes, Logic::Any, false)
-    })
+    Directive::section(
+        "RequireAny",
+        "<RequireAny>",
+        "Grant access if at least one condition is met",
+        |command, _, nodes| section(command, nodes, Logic::Any, false),
+    )
     .allowed(Contexts::DIR_HTACCESS, Overrides::AUTH_CONFIG),
-    Directive::section("RequireNone", "<RequireNone>", "None of the conditions may hold", |command, _, nodes| {
-        section(command, nodes, Logic::Any, true)
-    })
+    Directive::section(
+        "RequireNone",
+        "<RequireNone>",
+        "Deny access if any condition is met",
+        |command, _, nodes| section(command, nodes, Logic::Any, true),
+    )
     .allowed(Contexts::DIR_HTACCESS, Overrides::AUTH_CONFIG),
     Directive::new(
         "AuthMerging",
         Arity::Take1,
         "Off|And|Or",
-        "How the conditions of a directory combine with those of the one above it",
+        "Set how access conditions combine with those of the parent directory",
         auth_merging,
     )
     .allowed(Contexts::DIR_HTACCESS, Overrides::AUTH_CONFIG),
@@ -65,7 +74,7 @@ static DIRECTIVES: &[Directive] = &[
         "AuthzSendForbiddenOnFailure",
         Arity::Flag,
         "On|Off",
-        "Answers 403 instead of 401 to a user who is known but not allowed",
+        "Return 403 instead of 401 to an authenticated user without access",
         |command, args| {
             command.dir.authz.forbidden_on_failure = Some(args.flag());
             Ok(())
@@ -75,7 +84,7 @@ static DIRECTIVES: &[Directive] = &[
     Directive::section(
         "AuthzProviderAlias",
         "<AuthzProviderAlias condition name words>",
-        "A name for a condition, with settings of its own",
+        "Define an alias of an access condition with its own settings",
         alias,
     ),
 ];

@@ -44,27 +44,33 @@ static DIRECTIVES: &[Directive] = &[
         "IndexOptions",
         Arity::RawArgs,
         "[+|-]option ...",
-        "What listings look like",
+        "Set the appearance of listings",
         options::index_options,
     ),
     indexes(
         "IndexOrderDefault",
         Arity::Take2,
         "Ascending|Descending Name|Date|Size|Description",
-        "How listings are sorted",
+        "Set the default sort order of listings",
         view::index_order_default,
     ),
-    indexes("IndexIgnore", Arity::Iterate, "file ...", "Files that listings leave out", |command, args| {
-        let item = Item::new(place(command), Subject::Name, args.first(), "");
-        command.dir.autoindex.ignored.push(item);
-        Ok(())
-    })
+    indexes(
+        "IndexIgnore",
+        Arity::Iterate,
+        "file ...",
+        "Set the files that listings omit",
+        |command, args| {
+            let item = Item::new(place(command), Subject::Name, args.first(), "");
+            command.dir.autoindex.ignored.push(item);
+            Ok(())
+        },
+    )
     .with_effect(Effect::Guards),
     indexes(
         "IndexIgnoreReset",
         Arity::Flag,
         "On|Off",
-        "Forgets the IndexIgnore of outer directories",
+        "Discard the IndexIgnore list of outer directories",
         |command, args| {
             command.dir.autoindex.ignored_anew = args.flag();
             Ok(())
@@ -74,28 +80,28 @@ static DIRECTIVES: &[Directive] = &[
         "AddIcon",
         Arity::Iterate2,
         "icon|(ALT,icon) name ...",
-        "Icon of files by name",
+        "Set the icon of files, by name",
         |command, args| add_icon(command, args, Subject::Path),
     ),
     indexes(
         "AddIconByType",
         Arity::Iterate2,
         "icon|(ALT,icon) media-type ...",
-        "Icon of files by media type",
+        "Set the icon of files, by media type",
         |command, args| add_icon(command, args, Subject::Type),
     ),
     indexes(
         "AddIconByEncoding",
         Arity::Iterate2,
         "icon|(ALT,icon) encoding ...",
-        "Icon of files by content coding",
+        "Set the icon of files, by content coding",
         |command, args| add_icon(command, args, Subject::Encoding),
     ),
     indexes(
         "AddAlt",
         Arity::Iterate2,
         "text name ...",
-        "Text in place of an icon, by name",
+        "Set the alternative text of icons, by file name",
         |command, args| {
             add_alt(command, args.first(), args.word(1).unwrap_or_default(), Subject::Path);
             Ok(())
@@ -105,7 +111,7 @@ static DIRECTIVES: &[Directive] = &[
         "AddAltByType",
         Arity::Iterate2,
         "text media-type ...",
-        "Text in place of an icon, by media type",
+        "Set the alternative text of icons, by media type",
         |command, args| {
             add_alt(command, args.first(), args.word(1).unwrap_or_default(), Subject::Type);
             Ok(())
@@ -115,39 +121,57 @@ static DIRECTIVES: &[Directive] = &[
         "AddAltByEncoding",
         Arity::Iterate2,
         "text encoding ...",
-        "Text in place of an icon, by content coding",
+        "Set the alternative text of icons, by content coding",
         |command, args| {
             add_alt(command, args.first(), args.word(1).unwrap_or_default(), Subject::Encoding);
             Ok(())
         },
     ),
-    indexes("AddDescription", Arity::Iterate2, "text file ...", "Description of files", |command, args| {
-        let description = Description::new(args.word(1).unwrap_or_default(), args.first());
-        command.dir.autoindex.descriptions.push(description);
-        Ok(())
-    }),
-    indexes("DefaultIcon", Arity::Take1, "icon", "Icon of files that have no other", |command, args| {
-        command.dir.autoindex.default_icon = Some(args.first().into());
-        Ok(())
-    }),
-    indexes("HeaderName", Arity::Take1, "file", "File that is shown above a listing", |command, args| {
+    indexes(
+        "AddDescription",
+        Arity::Iterate2,
+        "text file ...",
+        "Set the description of files",
+        |command, args| {
+            let description = Description::new(args.word(1).unwrap_or_default(), args.first());
+            command.dir.autoindex.descriptions.push(description);
+            Ok(())
+        },
+    ),
+    indexes(
+        "DefaultIcon",
+        Arity::Take1,
+        "icon",
+        "Set the icon of files without any other icon",
+        |command, args| {
+            command.dir.autoindex.default_icon = Some(args.first().into());
+            Ok(())
+        },
+    ),
+    indexes("HeaderName", Arity::Take1, "file", "Set the file shown above a listing", |command, args| {
         let item = Item::new(place(command), Subject::Name, "", args.first());
         command.dir.autoindex.headers.push(item);
         Ok(())
     }),
-    indexes("ReadmeName", Arity::Take1, "file", "File that is shown below a listing", |command, args| {
+    indexes("ReadmeName", Arity::Take1, "file", "Set the file shown below a listing", |command, args| {
         let item = Item::new(place(command), Subject::Name, "", args.first());
         command.dir.autoindex.readmes.push(item);
         Ok(())
     }),
-    indexes("IndexStyleSheet", Arity::Take1, "URL", "Style sheet of listings", |command, args| {
+    indexes("IndexStyleSheet", Arity::Take1, "URL", "Set the style sheet of listings", |command, args| {
         command.dir.autoindex.style_sheet = Some(args.first().into());
         Ok(())
     }),
-    indexes("IndexHeadInsert", Arity::Take1, "text", "Text in the <head> of listings", |command, args| {
-        command.dir.autoindex.head_insert = Some(args.first().into());
-        Ok(())
-    }),
+    indexes(
+        "IndexHeadInsert",
+        Arity::Take1,
+        "text",
+        "Insert text into the <head> of listings",
+        |command, args| {
+            command.dir.autoindex.head_insert = Some(args.first().into());
+            Ok(())
+        },
+    ),
 ];
 
 /// A directory's settings.

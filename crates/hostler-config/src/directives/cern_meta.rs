@@ -15,7 +15,7 @@ static DIRECTIVES: &[Directive] = &[
         "MetaFiles",
         Arity::Flag,
         "On|Off",
-        "Whether files have fields of their answers beside them",
+        "Read response header fields from metadata files",
         |command, args| {
             command.dir.cern_meta.enabled = args.flag();
             Ok(())
@@ -26,7 +26,7 @@ static DIRECTIVES: &[Directive] = &[
         "MetaDir",
         Arity::Take1,
         "directory",
-        "The directory beside a file where its fields are (.web)",
+        "Set the subdirectory of metadata files (default .web)",
         |command, args| {
             command.dir.cern_meta.directory = Some(args.first().into());
             Ok(())
@@ -37,7 +37,7 @@ static DIRECTIVES: &[Directive] = &[
         "MetaSuffix",
         Arity::Take1,
         "suffix",
-        "What is added to a file's name there (.meta)",
+        "Set the suffix of metadata file names (default .meta)",
         |command, args| {
             command.dir.cern_meta.suffix = Some(args.first().into());
             Ok(())

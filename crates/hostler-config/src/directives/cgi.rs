@@ -18,7 +18,7 @@ static DIRECTIVES: &[Directive] = &[
         "ScriptLog",
         Arity::Take1,
         "file",
-        "Logs what CGI programs that fail were sent, and what they answered",
+        "Log the input and output of failed CGI programs",
         |command, args| {
             command.server.cgi.log = Some(command.server_path(args.first()).into());
             Ok(())
@@ -28,7 +28,7 @@ static DIRECTIVES: &[Directive] = &[
         "ScriptLogLength",
         Arity::Take1,
         "bytes",
-        "How large the ScriptLog may grow",
+        "Limit the size of the ScriptLog in bytes",
         |command, args| {
             command.server.cgi.log_length = Some(number(args.first())?);
             Ok(())
@@ -38,7 +38,7 @@ static DIRECTIVES: &[Directive] = &[
         "ScriptLogBuffer",
         Arity::Take1,
         "bytes",
-        "How much of a request's body goes into the ScriptLog",
+        "Limit how many bytes of a request body are written to the ScriptLog",
         |command, args| {
             command.server.cgi.log_buffer = Some(number(args.first())?);
             Ok(())
@@ -48,7 +48,7 @@ static DIRECTIVES: &[Directive] = &[
         "CGIScriptTimeout",
         Arity::Take1,
         "time[s|ms|min|h]",
-        "How long to wait for output of a program",
+        "Set the timeout for output from a CGI program",
         script_timeout,
     )
     .allowed(Contexts::CONFIG, Overrides::NONE),
@@ -59,7 +59,7 @@ static CGID_DIRECTIVES: &[Directive] = &[
         "CGIDScriptTimeout",
         Arity::Take1,
         "time[s|ms|min|h]",
-        "How long to wait for output of a program",
+        "Set the timeout for output from a CGI program",
         script_timeout,
     )
     .allowed(Contexts::CONFIG, Overrides::NONE),

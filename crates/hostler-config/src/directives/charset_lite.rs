@@ -16,7 +16,7 @@ static DIRECTIVES: &[Directive] = &[
         "CharsetSourceEnc",
         Arity::Take1,
         "charset",
-        "Character set in which texts are stored, and programs read and write",
+        "Set the character set of stored text and of what programs read and write",
         |command, args| set(&mut command.dir.charset_lite.source, args),
     )
     .allowed(Contexts::ANYWHERE, Overrides::FILE_INFO),
@@ -24,7 +24,7 @@ static DIRECTIVES: &[Directive] = &[
         "CharsetDefault",
         Arity::Take1,
         "charset",
-        "Character set in which texts are sent and received",
+        "Set the character set in which text is sent and received",
         |command, args| set(&mut command.dir.charset_lite.default, args),
     )
     .allowed(Contexts::ANYWHERE, Overrides::FILE_INFO),
@@ -32,7 +32,7 @@ static DIRECTIVES: &[Directive] = &[
         "CharsetOptions",
         Arity::Iterate,
         "[No]ImplicitAdd [No]TranslateAllMimeTypes ...",
-        "Whether the filters XLATEOUT and XLATEIN are added, and what they translate",
+        "Set when the filters XLATEOUT and XLATEIN are added and what they translate",
         |command, args| {
             let dir = &mut command.dir.charset_lite;
             match args.first().to_ascii_lowercase().as_str() {

@@ -11,7 +11,7 @@ static DIRECTIVES: &[Directive] = &[
         "DirectoryIndex",
         Arity::TakeArgv,
         "disabled | local-URL ...",
-        "Files to serve for a directory, the first that exists",
+        "Set the index files of a directory; the first one that exists is served",
         directory_index,
     )
     .allowed(Contexts::ANYWHERE, Overrides::INDEXES),
@@ -19,7 +19,7 @@ static DIRECTIVES: &[Directive] = &[
         "DirectoryIndexRedirect",
         Arity::Take1,
         "On|Off|permanent|temp|seeother|3xx",
-        "Redirects to the directory's index file instead of serving it in place",
+        "Redirect to the index file of a directory instead of serving it internally",
         directory_index_redirect,
     )
     .allowed(Contexts::ANYWHERE, Overrides::INDEXES),
@@ -27,7 +27,7 @@ static DIRECTIVES: &[Directive] = &[
         "DirectorySlash",
         Arity::Flag,
         "On|Off",
-        "Redirects a directory's URL without a slash at the end to the one with it",
+        "Redirect a directory URL without a trailing slash to the URL with one",
         |command, args| {
             command.dir.dir.slash = Some(args.flag());
             Ok(())
@@ -38,8 +38,8 @@ static DIRECTIVES: &[Directive] = &[
         "DirectoryCheckHandler",
         Arity::Flag,
         "On|Off",
-        "Leaves directories alone that have another handler (default Off, and On where ASGIApp or PSGIApp answers for all URLs of a \
-         section)",
+        "Skip directories that have another handler (default Off; On in sections where ASGIApp or PSGIApp \
+            answers all URLs)",
         |command, args| {
             command.dir.dir.check_handler = Some(args.flag());
             Ok(())
@@ -50,7 +50,7 @@ static DIRECTIVES: &[Directive] = &[
         "FallbackResource",
         Arity::Take1,
         "disabled | local-URL",
-        "What serves the paths that lead to no file",
+        "Set the resource that handles URLs which match no file",
         |command, args| {
             command.dir.dir.fallback = Some(match args.first() {
                 word if word.eq_ignore_ascii_case("disabled") => None,

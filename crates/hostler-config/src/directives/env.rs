@@ -12,7 +12,7 @@ static DIRECTIVES: &[Directive] = &[
         "SetEnv",
         Arity::Take12,
         "variable [value]",
-        "Sets a variable for programs",
+        "Set an environment variable for programs",
         |command, args| {
             command.dir.env.set(args.first(), args.word(1).unwrap_or_default());
             if args.first() == jk::INDICATOR && !command.is_htaccess() {
@@ -26,8 +26,8 @@ static DIRECTIVES: &[Directive] = &[
         "PassEnv",
         Arity::Iterate,
         "variable ...",
-        "Passes a variable on from the environment that the server was started in; in .htaccess files only one \
-         that the configuration names for their virtual host",
+        "Pass a variable from the server's environment to programs; .htaccess files may pass only variables \
+            that the configuration lists for their virtual host",
         pass_env,
     )
     .allowed(Contexts::ANYWHERE, Overrides::FILE_INFO),
@@ -35,7 +35,7 @@ static DIRECTIVES: &[Directive] = &[
         "UnsetEnv",
         Arity::Iterate,
         "variable ...",
-        "Takes a variable away from programs",
+        "Remove an environment variable from programs",
         |command, args| {
             command.dir.env.unset(args.first());
             Ok(())

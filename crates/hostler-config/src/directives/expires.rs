@@ -16,7 +16,7 @@ static DIRECTIVES: &[Directive] = &[
         "ExpiresActive",
         Arity::Flag,
         "On|Off",
-        "Sends Expires and Cache-Control: max-age",
+        "Send Expires and Cache-Control: max-age headers",
         |command, args| {
             command.dir.expires.active = Some(args.flag());
             Ok(())
@@ -27,7 +27,7 @@ static DIRECTIVES: &[Directive] = &[
         "ExpiresByType",
         Arity::Take2,
         "media-type \"access|now|modification [plus] number unit ...\"|A<seconds>|M<seconds>",
-        "How long answers of a media type stay fresh",
+        "Set the freshness lifetime of responses of a media type",
         by_type,
     )
     .allowed(Contexts::ANYWHERE, Overrides::INDEXES),
@@ -35,7 +35,7 @@ static DIRECTIVES: &[Directive] = &[
         "ExpiresDefault",
         Arity::Take1,
         "\"access|now|modification [plus] number unit ...\"|A<seconds>|M<seconds>",
-        "How long answers of other media types stay fresh",
+        "Set the freshness lifetime of responses of all other media types",
         |command, args| {
             command.dir.expires.usual = Some(Lifetime::parse(args.first())?);
             Ok(())

@@ -44,7 +44,7 @@ macro_rules! ignored {
     ($name:literal) => {
         Directive {
             action: Action::Ignored(OWN_WAY),
-            ..Directive::new($name, Arity::RawArgs, "", "Without effect", |_, _| Ok(()))
+            ..Directive::new($name, Arity::RawArgs, "", "No effect", |_, _| Ok(()))
         }
     };
 }
@@ -54,7 +54,7 @@ static DIRECTIVES: &[Directive] = &[
         "FcgidWrapper",
         Arity::Take123,
         "command [suffix] [virtual]",
-        "The program that runs FastCGI scripts, of a suffix or of any",
+        "Set the program that runs FastCGI scripts, optionally only those with a suffix",
         wrapper,
     )
     .allowed(Contexts::ANYWHERE, Overrides::FILE_INFO)
@@ -62,40 +62,50 @@ static DIRECTIVES: &[Directive] = &[
     option!(
         "FcgidBusyTimeout",
         "seconds",
-        "How long a program may be at one request (default 300)",
+        "Limit the time of one request, in seconds (default 300)",
         busy_timeout
     ),
     option!(
         "FcgidConnectTimeout",
         "seconds",
-        "How long a connection to one may take (default 3)",
+        "Set the timeout for connecting to a program, in seconds (default 3)",
         connect_timeout
     ),
-    option!("FcgidIOTimeout", "seconds", "How long one may neither read nor write (default 40)", io_timeout),
+    option!(
+        "FcgidIOTimeout",
+        "seconds",
+        "Set the timeout for reading from and writing to a program, in seconds (default 40)",
+        io_timeout
+    ),
     option!(
         "FcgidIdleTimeout",
         "seconds",
-        "How long one may be idle; 0: for ever (default 300)",
+        "Stop a process that is idle for this many seconds; 0: never (default 300)",
         idle_timeout
     ),
-    option!("FcgidProcessLifeTime", "seconds", "How old one may become; 0: any age (default 3600)", lifetime),
+    option!(
+        "FcgidProcessLifeTime",
+        "seconds",
+        "Limit the lifetime of a process in seconds; 0: no limit (default 3600)",
+        lifetime
+    ),
     option!(
         "FcgidMaxProcessesPerClass",
         "number",
-        "Most processes of one program (default 100)",
+        "Limit the number of processes of one program (default 100)",
         max_processes
     ),
     option!(
         "FcgidMinProcessesPerClass",
         "number",
-        "Processes of a program that stay, however long they are idle, while the program is in use (default 3)",
+        "Set how many idle processes a program keeps while it is in use (default 3)",
         min_processes
     ),
     Directive::new(
         "FcgidMaxRequestsPerProcess",
         Arity::Take1,
         "number",
-        "Requests that a process serves; 0 and -1: any number (default)",
+        "Replace a process after this many requests; 0 and -1: never (default)",
         |command, args| {
             let count = if args.first() == "-1" { 0 } else { number(args.first(), 0..=u32::MAX)? };
             command.server.fcgid.options.max_requests = Some(count);
@@ -106,7 +116,7 @@ static DIRECTIVES: &[Directive] = &[
         "FcgidMaxProcesses",
         Arity::Take1,
         "number",
-        "Most processes of a site's FastCGI programs together (default 1000)",
+        "Limit the number of FastCGI processes of a site (default 1000)",
         |command, args| {
             command.server.fcgid.max_processes = Some(number(args.first(), 1..=u32::MAX)?);
             Ok(())
@@ -116,7 +126,7 @@ static DIRECTIVES: &[Directive] = &[
         "FcgidMaxRequestLen",
         Arity::Take1,
         "bytes",
-        "Longest body of a request to one; where nothing is said, LimitRequestBody is all that counts",
+        "Limit the size of a request body in bytes (default: only LimitRequestBody applies)",
         |command, args| {
             command.server.fcgid.max_request_len = Some(number(args.first(), 0..=u64::MAX)?);
             Ok(())
@@ -126,7 +136,7 @@ static DIRECTIVES: &[Directive] = &[
         "FcgidInitialEnv",
         Arity::Take12,
         "name [value]",
-        "A variable that programs are started with; without a value, the server's own",
+        "Set an environment variable of programs; without a value, copy it from the server's environment",
         |command, args| {
             let value = match args.word(1) {
                 Some(value) => Some(value.to_owned()),
@@ -140,7 +150,7 @@ static DIRECTIVES: &[Directive] = &[
         "FcgidPassHeader",
         Arity::Iterate,
         "field ...",
-        "Fields of the request that programs are told, Authorization say, under their own names",
+        "Pass request header fields, such as Authorization, to programs under their own names",
         |command, args| {
             command.server.fcgid.pass_headers.push(args.first().into());
             Ok(())
@@ -150,24 +160,24 @@ static DIRECTIVES: &[Directive] = &[
         "FcgidCmdOptions",
         Arity::RawArgs,
         "command option [value] ...",
-        "How one program is run, beside what the other directives say",
+        "Set the options of one program, overriding the other directives",
         options::of_command,
     ),
     Directive {
         action: Action::Ignored("answers are passed on as they come"),
-        ..Directive::new("FcgidOutputBufferSize", Arity::Take1, "bytes", "Without effect", |_, _| Ok(()))
+        ..Directive::new("FcgidOutputBufferSize", Arity::Take1, "bytes", "No effect", |_, _| Ok(()))
     },
     Directive {
         action: Action::Ignored("bodies are passed on as they come, and never kept in files"),
-        ..Directive::new("FcgidMaxRequestInMem", Arity::Take1, "bytes", "Without effect", |_, _| Ok(()))
+        ..Directive::new("FcgidMaxRequestInMem", Arity::Take1, "bytes", "No effect", |_, _| Ok(()))
     },
     Directive {
         action: Action::Ignored("sockets are made in directories that the site's user alone may enter"),
-        ..Directive::new("FcgidIPCDir", Arity::Take1, "directory", "Without effect", |_, _| Ok(()))
+        ..Directive::new("FcgidIPCDir", Arity::Take1, "directory", "No effect", |_, _| Ok(()))
     },
     Directive {
         action: Action::Ignored("PATH_INFO is what is left of the URL behind the script"),
-        ..Directive::new("FcgidFixPathinfo", Arity::Take1, "1", "Without effect", |_, _| Ok(()))
+        ..Directive::new("FcgidFixPathinfo", Arity::Take1, "1", "No effect", |_, _| Ok(()))
     },
     ignored!("FcgidBusyScanInterval"),
     ignored!("FcgidErrorScanInterval"),

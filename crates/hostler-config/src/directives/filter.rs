@@ -51,18 +51,18 @@ static DIRECTIVES: &[Directive] = &[
         "AddOutputFilterByType",
         Arity::Iterate2,
         "filter[;filter...] media-type ...",
-        "Filters for answers of a media type",
+        "Add output filters for responses of a media type",
         by_type,
     )
     .allowed(Contexts::ANYWHERE, Overrides::FILE_INFO)
     .with_effect(Effect::HarmlessIf(only_compress)),
-    Directive::new("FilterDeclare", Arity::Take12, "name [type]", "Declares a filter", harness::declare)
+    Directive::new("FilterDeclare", Arity::Take12, "name [type]", "Declare a smart filter", harness::declare)
         .allowed(Contexts::ANYWHERE, Overrides::OPTIONS),
     Directive::new(
         "FilterProvider",
         Arity::Take3,
         "name filter expression",
-        "Gives a declared filter something to do, where the expression holds",
+        "Add a provider to a smart filter, used when an expression is true",
         harness::provider,
     )
     .allowed(Contexts::ANYWHERE, Overrides::OPTIONS),
@@ -70,7 +70,7 @@ static DIRECTIVES: &[Directive] = &[
         "FilterChain",
         Arity::Iterate,
         "[+|-|@|=|!]name ...",
-        "Puts declared filters in order",
+        "Set the filter chain",
         harness::chain,
     )
     .allowed(Contexts::ANYWHERE, Overrides::OPTIONS),
@@ -78,7 +78,7 @@ static DIRECTIVES: &[Directive] = &[
         "FilterProtocol",
         Arity::Take23,
         "name [filter] change=yes|change=1:1|byteranges=no|proxy=no|proxy=transform|cache=no[;...]",
-        "Says what a filter does to the header: without effect, as in Apache 2.4",
+        "No effect, as in Apache 2.4: describes how a filter changes the response header",
         harness::protocol,
     )
     .allowed(Contexts::ANYWHERE, Overrides::OPTIONS),
@@ -94,7 +94,7 @@ static DEFLATE_DIRECTIVES: &[Directive] = &[
         "DeflateCompressionLevel",
         Arity::Take1,
         "1 ... 9",
-        "How hard DEFLATE tries",
+        "Set the compression level of DEFLATE",
         |command, args| {
             command.server.filter.deflate_level = Some(number(args.first(), 1, 9)?);
             Ok(())
@@ -104,7 +104,7 @@ static DEFLATE_DIRECTIVES: &[Directive] = &[
         "DeflateAlterETag",
         Arity::Take1,
         "AddSuffix|NoChange|Remove",
-        "What DEFLATE does to ETag",
+        "Set how DEFLATE changes the ETag header",
         |command, args| {
             command.server.filter.deflate_etag = Some(alter_etag(args.first())?);
             Ok(())
@@ -114,7 +114,7 @@ static DEFLATE_DIRECTIVES: &[Directive] = &[
         "DeflateFilterNote",
         Arity::Take12,
         "[Input|Output|Ratio] note",
-        "Notes the compression for the log",
+        "Store the compression ratio or sizes in a note for logging",
         |command, args| {
             let (kind, note) = args.word(1).map_or(("ratio", args.first()), |note| (args.first(), note));
             let notes = &mut command.server.filter.deflate_notes;
@@ -129,7 +129,7 @@ static DEFLATE_DIRECTIVES: &[Directive] = &[
         "DeflateInflateLimitRequestBody",
         Arity::Take1,
         "bytes",
-        "Largest request after inflating",
+        "Limit the size of an inflated request body in bytes",
         |command, args| {
             command.dir.filter.inflate.longest = Some(whole(args.first(), 0)?);
             Ok(())
@@ -140,7 +140,7 @@ static DEFLATE_DIRECTIVES: &[Directive] = &[
         "DeflateInflateRatioLimit",
         Arity::Take1,
         "ratio",
-        "How many times as long a request may become when it is inflated",
+        "Limit the inflation ratio of request bodies",
         |command, args| {
             command.dir.filter.inflate.ratio = Some(whole(args.first(), 1)?);
             Ok(())
@@ -151,7 +151,7 @@ static DEFLATE_DIRECTIVES: &[Directive] = &[
         "DeflateInflateRatioBurst",
         Arity::Take1,
         "count",
-        "How often the ratio may be exceeded",
+        "Set how many times the inflation ratio may be exceeded",
         |command, args| {
             command.dir.filter.inflate.burst = Some(whole(args.first(), 1)?);
             Ok(())
@@ -189,7 +189,7 @@ pub static BUFFER: Module = Module {
         "BufferSize",
         Arity::Take1,
         "bytes",
-        "How much the filter BUFFER gathers before it is passed on",
+        "Set how many bytes the filter BUFFER collects before passing them on",
         |command, args| {
             command.dir.filter.buffer_size = Some(whole(args.first(), 1)?);
             Ok(())
@@ -212,7 +212,7 @@ static BROTLI_DIRECTIVES: &[Directive] = &[
         "BrotliCompressionQuality",
         Arity::Take1,
         "0 ... 11",
-        "How hard BROTLI_COMPRESS tries",
+        "Set the compression quality of BROTLI_COMPRESS",
         |command, args| {
             command.server.filter.brotli_quality = Some(number(args.first(), 0, 11)?);
             Ok(())
@@ -222,7 +222,7 @@ static BROTLI_DIRECTIVES: &[Directive] = &[
         "BrotliCompressionWindow",
         Arity::Take1,
         "10 ... 24",
-        "Window of BROTLI_COMPRESS, as a power of 2",
+        "Set the window size of BROTLI_COMPRESS as a power of 2",
         |command, args| {
             command.server.filter.brotli_window = Some(number(args.first(), 10, 24)?);
             Ok(())
@@ -232,7 +232,7 @@ static BROTLI_DIRECTIVES: &[Directive] = &[
         "BrotliAlterETag",
         Arity::Take1,
         "AddSuffix|NoChange|Remove",
-        "What BROTLI_COMPRESS does to ETag",
+        "Set how BROTLI_COMPRESS changes the ETag header",
         |command, args| {
             command.server.filter.brotli_etag = Some(alter_etag(args.first())?);
             Ok(())
@@ -242,7 +242,7 @@ static BROTLI_DIRECTIVES: &[Directive] = &[
         "BrotliFilterNote",
         Arity::Take12,
         "[Input|Output|Ratio] note",
-        "Notes the compression for the log",
+        "Store the compression ratio or sizes in a note for logging",
         |command, args| {
             let (kind, note) = args.word(1).map_or(("ratio", args.first()), |note| (args.first(), note));
             let notes = &mut command.server.filter.brotli_notes;

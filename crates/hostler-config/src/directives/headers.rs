@@ -20,7 +20,7 @@ static DIRECTIVES: &[Directive] = &[
         Arity::RawArgs,
         "[always|onsuccess] set|setifempty|append|merge|add|unset|echo|edit|edit*|note field [value [replacement]] \
          [early|env=[!]variable|expr=expression]",
-        "Changes the fields of answers",
+        "Change response header fields",
         header,
     )
     .allowed(Contexts::ANYWHERE, Overrides::FILE_INFO),
@@ -29,7 +29,7 @@ static DIRECTIVES: &[Directive] = &[
         Arity::RawArgs,
         "set|setifempty|append|merge|add|unset|edit|edit*|note field [value [replacement]] \
          [early|env=[!]variable|expr=expression]",
-        "Changes the fields of requests before anything answers them",
+        "Change request header fields before the handler runs",
         request_header,
     )
     .allowed(Contexts::ANYWHERE, Overrides::FILE_INFO),

@@ -15,7 +15,7 @@ static DIRECTIVES: &[Directive] = &[
         "ImapMenu",
         Arity::Take1,
         "none|formatted|semiformatted|unformatted",
-        "What is shown to whoever has chosen no point",
+        "Set the menu that is shown if a request has no coordinates",
         |command, args| {
             command.dir.imagemap.menu = Some(args.first().into());
             Ok(())
@@ -26,7 +26,7 @@ static DIRECTIVES: &[Directive] = &[
         "ImapDefault",
         Arity::Take1,
         "error|nocontent|map|referer|URL",
-        "Where points lead that a map does not name",
+        "Set the target of coordinates outside all areas of a map",
         |command, args| {
             command.dir.imagemap.default = Some(args.first().into());
             Ok(())
@@ -37,7 +37,7 @@ static DIRECTIVES: &[Directive] = &[
         "ImapBase",
         Arity::Take1,
         "map|referer|URL",
-        "What relative places of a map are relative to",
+        "Set the base of relative URLs in map files",
         |command, args| {
             command.dir.imagemap.base = Some(args.first().into());
             Ok(())

@@ -13,7 +13,7 @@ static DIRECTIVES: &[Directive] = &[
         "XBitHack",
         Arity::Take1,
         "On|Off|Full",
-        "Reads executable HTML files as pages with includes",
+        "Process executable HTML files for server-side includes",
         x_bit_hack,
     )
     .allowed(Contexts::ANYWHERE, Overrides::OPTIONS),
@@ -21,7 +21,7 @@ static DIRECTIVES: &[Directive] = &[
         "SSIErrorMsg",
         Arity::Take1,
         "text",
-        "What a page shows for an element that fails",
+        "Set the message that replaces an SSI element that fails",
         |command, args| {
             command.dir.include.error_message = Some(args.first().as_bytes().into());
             Ok(())
@@ -32,7 +32,7 @@ static DIRECTIVES: &[Directive] = &[
         "SSITimeFormat",
         Arity::Take1,
         "format",
-        "How a page shows times, in strftime's language",
+        "Set the strftime format of dates in SSI pages",
         |command, args| {
             command.dir.include.time_format = Some(args.first().as_bytes().into());
             Ok(())
@@ -43,7 +43,7 @@ static DIRECTIVES: &[Directive] = &[
         "SSIUndefinedEcho",
         Arity::Take1,
         "text",
-        "What a page shows for a variable that is not set",
+        "Set the text shown for an undefined variable",
         |command, args| {
             command.dir.include.undefined_echo = Some(args.first().as_bytes().into());
             Ok(())
@@ -54,7 +54,7 @@ static DIRECTIVES: &[Directive] = &[
         "SSILegacyExprParser",
         Arity::Flag,
         "On|Off",
-        "Reads the conditions of pages in the language of Apache 2.2",
+        "Parse the conditions of SSI pages with the syntax of Apache 2.2",
         |command, args| {
             command.dir.include.legacy_expressions = Some(args.flag());
             Ok(())
@@ -65,28 +65,46 @@ static DIRECTIVES: &[Directive] = &[
         "SSILastModified",
         Arity::Flag,
         "On|Off",
-        "Sends Last-Modified with pages",
+        "Send a Last-Modified header with SSI pages",
         |command, args| {
             command.dir.include.last_modified = Some(args.flag());
             Ok(())
         },
     )
     .allowed(Contexts::ANYWHERE, Overrides::LIMIT),
-    Directive::new("SSIETag", Arity::Flag, "On|Off", "Sends ETag with pages", |command, args| {
-        command.dir.include.etag = Some(args.flag());
-        Ok(())
-    })
+    Directive::new(
+        "SSIETag",
+        Arity::Flag,
+        "On|Off",
+        "Send an ETag header with SSI pages",
+        |command, args| {
+            command.dir.include.etag = Some(args.flag());
+            Ok(())
+        },
+    )
     .allowed(Contexts::ANYWHERE, Overrides::LIMIT),
-    Directive::new("SSIStartTag", Arity::Take1, "text", "What begins an element", |command, args| {
-        Markers::new(args.first().as_bytes(), b"-->").map_err(|error| error.to_string())?;
-        command.server.include.start_tag = Some(args.first().into());
-        Ok(())
-    }),
-    Directive::new("SSIEndTag", Arity::Take1, "text", "What ends an element", |command, args| {
-        Markers::new(b"<!--#", args.first().as_bytes()).map_err(|error| error.to_string())?;
-        command.server.include.end_tag = Some(args.first().into());
-        Ok(())
-    }),
+    Directive::new(
+        "SSIStartTag",
+        Arity::Take1,
+        "text",
+        "Set the string that starts an SSI element",
+        |command, args| {
+            Markers::new(args.first().as_bytes(), b"-->").map_err(|error| error.to_string())?;
+            command.server.include.start_tag = Some(args.first().into());
+            Ok(())
+        },
+    ),
+    Directive::new(
+        "SSIEndTag",
+        Arity::Take1,
+        "text",
+        "Set the string that ends an SSI element",
+        |command, args| {
+            Markers::new(b"<!--#", args.first().as_bytes()).map_err(|error| error.to_string())?;
+            command.server.include.end_tag = Some(args.first().into());
+            Ok(())
+        },
+    ),
 ];
 
 /// XBitHack.

@@ -10,7 +10,7 @@ static DIRECTIVES: &[Directive] = &[Directive::new(
     "AddModuleInfo",
     Arity::Take2,
     "module text",
-    "Adds a text (HTML) to what server-info tells of a module",
+    "Add HTML text to the server-info entry of a module",
     |command, args| {
         let text = args.word(1).unwrap_or_default();
         command.server.info.notes.push((args.first().into(), text.into()));

@@ -34,21 +34,21 @@ static DIRECTIVES: &[Directive] = &[
         "LogFormat",
         Arity::Take12,
         "format [name] | name",
-        "Gives a log format a name, or sets the format of TransferLog",
+        "Define a named log format, or set the format of TransferLog",
         log_format,
     ),
     Directive::new(
         "CustomLog",
         Arity::Take23,
         "file|\"|program\" format|name [env=[!]variable|expr=expression]",
-        "Writes a log of requests",
+        "Write an access log",
         |command, args| custom_log(command, args, false),
     ),
     Directive::new(
         "GlobalLog",
         Arity::Take23,
         "file|\"|program\" format|name [env=[!]variable|expr=expression]",
-        "Writes a log of the requests of all virtual hosts, also of those that have their own",
+        "Write an access log of all virtual hosts, including those with their own log",
         |command, args| custom_log(command, args, true),
     )
     .allowed(Contexts::GLOBAL, Overrides::NONE),
@@ -56,21 +56,21 @@ static DIRECTIVES: &[Directive] = &[
         "TransferLog",
         Arity::Take1,
         "file|\"|program\"",
-        "Writes a log of requests in the format of the last LogFormat without a name",
+        "Write an access log in the format of the last LogFormat without a name",
         |command, args| push_log(command, args.first(), None, None, false),
     ),
     Directive::new(
         "CookieLog",
         Arity::Take1,
         "file|\"|program\"",
-        "Writes a log of cookies",
+        "Write a log of cookies",
         |command, args| push_log(command, args.first(), Some("%{Cookie}n \"%r\" %t"), None, false),
     ),
     Directive::new(
         "BufferedLogs",
         Arity::Flag,
         "On|Off",
-        "Collects log lines before writing them",
+        "Buffer log lines before writing them",
         |command, args| {
             command.server.log_config.buffered = Some(args.flag());
             Ok(())
@@ -81,21 +81,21 @@ static DIRECTIVES: &[Directive] = &[
         "ErrorLog",
         Arity::Take12,
         "file|\"|program\"|syslog[:facility]",
-        "Where errors are written",
+        "Set the destination of the error log",
         error_log,
     ),
     Directive::new(
         "ErrorLogFormat",
         Arity::Take12,
         "[connection|request] format",
-        "Layout of the error log",
+        "Set the format of error log lines",
         error_log_format,
     ),
     Directive::new(
         "LogLevel",
         Arity::Iterate,
         "[module:]emerg|alert|crit|error|warn|notice|info|debug|trace1 ... trace8",
-        "How much is written to the error log",
+        "Set the verbosity of the error log",
         log_level,
     )
     .allowed(Contexts::CONFIG, Overrides::NONE),
@@ -109,7 +109,7 @@ pub static LOGIO: Module = Module {
         "LogIOTrackTTFB",
         Arity::Flag,
         "On|Off",
-        "Whether %^FB tells how long it took until an answer began",
+        "Track the time to the first byte of a response, for %^FB",
         |command, args| {
             command.dir.log_config.first_byte = Some(args.flag());
             Ok(())

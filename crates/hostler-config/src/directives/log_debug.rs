@@ -18,7 +18,7 @@ static DIRECTIVES: &[Directive] = &[Directive::new(
     "LogMessage",
     Arity::Take123,
     "message (may contain %{...}) [hook=name|all] [expr=expression]",
-    "Writes a message to the error log about each request",
+    "Write a message to the error log for each request",
     message,
 )
 .allowed(Contexts::ANYWHERE, Overrides::NONE)];

@@ -15,7 +15,7 @@ static DIRECTIVES: &[Directive] = &[Directive::new(
     "ForensicLog",
     Arity::Take1,
     "file | \"|program\"",
-    "A log with a line before each request, and one after",
+    "Log each request before and after it is processed",
     |command, args| {
         command.server.log_forensic.target = Some(super::log_config::place(command, args.first())?);
         Ok(())

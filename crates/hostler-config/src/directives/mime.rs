@@ -45,61 +45,66 @@ static DIRECTIVES: &[Directive] = &[
     attribute!(
         "AddType",
         "media-type extension ...",
-        "Media type of files with an extension",
+        "Set the media type of files with an extension",
         Type,
         Effect::HandsOverUnless(names_no_program)
     ),
     attribute!(
         "AddHandler",
         "handler extension ...",
-        "Handler of files with an extension",
+        "Set the handler of files with an extension",
         Handler,
         Effect::HandsOver
     ),
     attribute!(
         "AddEncoding",
         "encoding extension ...",
-        "Content coding of files with an extension",
+        "Set the content coding of files with an extension",
         Encoding,
         Effect::Harmless
     ),
     attribute!(
         "AddCharset",
         "charset extension ...",
-        "Character set of files with an extension",
+        "Set the character set of files with an extension",
         Charset,
         Effect::Harmless
     ),
     attribute!(
         "AddLanguage",
         "language extension ...",
-        "Language of files with an extension",
+        "Set the language of files with an extension",
         Language,
         Effect::Harmless
     ),
     attribute!(
         "AddInputFilter",
         "filter[;filter...] extension ...",
-        "Filters for requests to files with an extension",
+        "Set the input filters of files with an extension",
         InputFilters,
         Effect::Guards
     ),
     attribute!(
         "AddOutputFilter",
         "filter[;filter...] extension ...",
-        "Filters for answers from files with an extension",
+        "Set the output filters of files with an extension",
         OutputFilters,
         Effect::HarmlessIf(super::filter::only_compress)
     ),
-    removal!("RemoveType", "Takes back AddType and TypesConfig for an extension", Type, Effect::Guards),
-    removal!("RemoveHandler", "Takes back AddHandler for an extension", Handler, Effect::Guards),
-    removal!("RemoveEncoding", "Takes back AddEncoding for an extension", Encoding, Effect::Harmless),
-    removal!("RemoveCharset", "Takes back AddCharset for an extension", Charset, Effect::Harmless),
-    removal!("RemoveLanguage", "Takes back AddLanguage for an extension", Language, Effect::Harmless),
-    removal!("RemoveInputFilter", "Takes back AddInputFilter for an extension", InputFilters, Effect::Guards),
+    removal!(
+        "RemoveType",
+        "Remove the media type of an extension, whether from AddType or TypesConfig",
+        Type,
+        Effect::Guards
+    ),
+    removal!("RemoveHandler", "Remove the handler of an extension", Handler, Effect::Guards),
+    removal!("RemoveEncoding", "Remove the content coding of an extension", Encoding, Effect::Harmless),
+    removal!("RemoveCharset", "Remove the character set of an extension", Charset, Effect::Harmless),
+    removal!("RemoveLanguage", "Remove the language of an extension", Language, Effect::Harmless),
+    removal!("RemoveInputFilter", "Remove the input filters of an extension", InputFilters, Effect::Guards),
     removal!(
         "RemoveOutputFilter",
-        "Takes back AddOutputFilter for an extension",
+        "Remove the output filters of an extension",
         OutputFilters,
         Effect::Guards
     ),
@@ -107,7 +112,7 @@ static DIRECTIVES: &[Directive] = &[
         "DefaultLanguage",
         Arity::Take1,
         "language",
-        "Language of files that no extension gives one",
+        "Set the language of files without a language extension",
         |command, args| {
             command.dir.mime.default_language = Some(args.first().into());
             Ok(())
@@ -119,7 +124,7 @@ static DIRECTIVES: &[Directive] = &[
         "MultiviewsMatch",
         Arity::Iterate,
         "Any|NegotiatedOnly|Filters|Handlers [Filters|Handlers]",
-        "Which files MultiViews considers",
+        "Set which files MultiViews considers",
         multiviews_match,
     )
     .allowed(Contexts::ANYWHERE, Overrides::FILE_INFO)
@@ -128,7 +133,7 @@ static DIRECTIVES: &[Directive] = &[
         "ModMimeUsePathInfo",
         Arity::Flag,
         "On|Off",
-        "Looks for extensions in what follows the file in the URL too",
+        "Also search the path after the file name for extensions",
         |command, args| {
             command.dir.mime.use_path_info = Some(args.flag());
             Ok(())
@@ -139,7 +144,7 @@ static DIRECTIVES: &[Directive] = &[
         "TypesConfig",
         Arity::Take1,
         "file-path",
-        "File with media types and their extensions",
+        "Set the file that maps extensions to media types",
         types_config,
     )
     .with_effect(Effect::Harmless),

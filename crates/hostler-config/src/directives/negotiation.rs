@@ -16,7 +16,7 @@ static DIRECTIVES: &[Directive] = &[
         "CacheNegotiatedDocs",
         Arity::Flag,
         "On|Off",
-        "Lets caches of HTTP/1.0 keep documents that were negotiated",
+        "Let HTTP/1.0 caches store negotiated responses",
         |command, args| {
             command.server.negotiation.cache = Some(args.flag());
             Ok(())
@@ -26,7 +26,7 @@ static DIRECTIVES: &[Directive] = &[
         "LanguagePriority",
         Arity::Iterate,
         "language ...",
-        "Which language counts more where the client does not say",
+        "Set the order of language variants for clients without a preference",
         |command, args| {
             command.dir.negotiation.priority.get_or_insert_default().push(args.first().into());
             Ok(())
@@ -37,7 +37,7 @@ static DIRECTIVES: &[Directive] = &[
         "ForceLanguagePriority",
         Arity::Iterate,
         "None|Prefer|Fallback [Prefer|Fallback]",
-        "What LanguagePriority decides: between equals (Prefer), where no language is acceptable (Fallback)",
+        "Apply LanguagePriority to break ties (Prefer), or if no language is acceptable (Fallback)",
         force,
     )
     .allowed(Contexts::ANYWHERE, Overrides::FILE_INFO),

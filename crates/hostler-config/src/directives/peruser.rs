@@ -46,7 +46,7 @@ static DIRECTIVES: &[Directive] = &[
         ..Directive::section(
             "Processor",
             "<Processor name> | Processor user group",
-            "A user and a group for virtual hosts, and the sizes of its pools (peruser)",
+            "Define a user and group for virtual hosts, and the sizes of their pools (peruser)",
             processor,
         )
         .allowed(Contexts::GLOBAL, Overrides::NONE)
@@ -55,20 +55,20 @@ static DIRECTIVES: &[Directive] = &[
         "ServerEnvironment",
         Arity::TakeArgv,
         "user group | name of a Processor",
-        "User and group of a virtual host (peruser); the same as AssignUserID",
+        "Set the user and group of a virtual host (peruser); the same as AssignUserID",
         server_environment,
     ),
     Directive::new(
         "Multiplexer",
         Arity::TakeArgv,
         "user group",
-        "Who peruser's multiplexers run as; the front has a user of its own (HostlerUser)",
+        "Set the user and group of peruser's multiplexers; the front has its own user (HostlerUser)",
         |_, args| no_chroot(&args.words),
     )
     .with_effect(Effect::Harmless),
-    size!("MinSpareProcessors", "Idle processes of a pool, at least", min_spare),
-    size!("MaxProcessors", "Processes of a pool, at most", max_workers),
-    size!("ExpireTimeout", "Seconds after which a pool that nobody uses ends", idle),
+    size!("MinSpareProcessors", "Set the minimum number of idle processes of a pool", min_spare),
+    size!("MaxProcessors", "Set the maximum number of processes of a pool", max_workers),
+    size!("ExpireTimeout", "Stop the processes of a pool after this many seconds without a request", idle),
     ignored("MinProcessors"),
     ignored("MaxSpareProcessors"),
     ignored("ProcessorWaitTimeout"),

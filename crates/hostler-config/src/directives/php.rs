@@ -57,7 +57,7 @@ static DIRECTIVES: &[Directive] = &[
         "php_value",
         Arity::Take2,
         "name value",
-        "Sets PHP's setting; \"none\" is nothing",
+        "Set a PHP setting; \"none\" sets it to an empty value",
         |command, args| set(command, args, false, value),
     )
     .allowed(Contexts::ANYWHERE, Overrides::OPTIONS),
@@ -65,7 +65,7 @@ static DIRECTIVES: &[Directive] = &[
         "php_flag",
         Arity::Take2,
         "name on|off",
-        "Sets PHP's setting to 1 or 0",
+        "Set a PHP setting to 1 or 0",
         |command, args| set(command, args, false, flag),
     )
     .allowed(Contexts::ANYWHERE, Overrides::OPTIONS),
@@ -73,19 +73,25 @@ static DIRECTIVES: &[Directive] = &[
         "php_admin_value",
         Arity::Take2,
         "name value",
-        "Sets PHP's setting so that neither .htaccess files nor programs can change it",
+        "Set a PHP setting; neither .htaccess files nor programs can change it",
         |command, args| set(command, args, true, value),
     )
     .allowed(Contexts::CONFIG, Overrides::NONE),
-    Directive::new("php_admin_flag", Arity::Take2, "name on|off", "The same, to 1 or 0", |command, args| {
-        set(command, args, true, flag)
-    })
+    Directive::new(
+        "php_admin_flag",
+        Arity::Take2,
+        "name on|off",
+        "Set a PHP setting to 1 or 0; neither \
+        .htaccess files nor programs can change it",
+        |command, args| set(command, args, true, flag),
+    )
     .allowed(Contexts::CONFIG, Overrides::NONE),
     Directive::new(
         "PHPINIDir",
         Arity::Take1,
         "directory|file",
-        "Where php.ini is; the first one counts (default: that of the system's mod_php, else the library's own)",
+        "Set the location of php.ini; only the first one counts (default: that of the system's mod_php, \
+            otherwise the library's own)",
         |command, args| {
             let path = command.server_path(args.first());
             command.server.php.ini.get_or_insert(path.into());
@@ -96,7 +102,7 @@ static DIRECTIVES: &[Directive] = &[
         "PHPVersion",
         Arity::Take1,
         "version",
-        "Which PHP runs the scripts, where several are installed, as 8.2 (default: that of hostler-php)",
+        "Set the PHP version, such as 8.2, if several are installed (default: that of hostler-php)",
         |command, args| {
             command.server.php.version = Some(version::chosen(installed(), broken(), args.first())?.into());
             Ok(())
@@ -106,7 +112,7 @@ static DIRECTIVES: &[Directive] = &[
         "HostlerPHPUserIni",
         Arity::Flag,
         "On|Off",
-        "Whether .user.ini files are read, as php-fpm does and mod_php does not (default On)",
+        "Read .user.ini files, as php-fpm does and mod_php does not (default On)",
         |command, args| {
             command.dir.php.user_ini = Some(args.flag());
             Ok(())
@@ -117,8 +123,8 @@ static DIRECTIVES: &[Directive] = &[
         "HostlerPHPRealpath",
         Arity::Flag,
         "On|Off",
-        "Whether scripts are told where they and their document root really are, links followed: for sites whose new \
-         releases a link is turned to (default Off)",
+        "Pass scripts the real path of the script and of their document root, with symbolic links resolved, \
+            for sites that deploy a release by switching a link (default Off)",
         |command, args| {
             command.dir.php.real_paths = Some(args.flag());
             Ok(())
@@ -129,8 +135,8 @@ static DIRECTIVES: &[Directive] = &[
         "PHPWarm",
         Arity::Iterate,
         "URL-path [URL-path] ...",
-        "Scripts below the document root that are run once before workers are forked, so that first visitors find them \
-         compiled; their output goes nowhere",
+        "Run scripts below the document root once before workers are forked, so that they are already \
+            compiled for the first visitors; their output is discarded",
         warm,
     ),
 ];

@@ -38,7 +38,7 @@ static DIRECTIVES: &[Directive] = &[
         "StartServers",
         Arity::Take1,
         "number",
-        "Workers that a pool begins with (default 1)",
+        "Set the initial number of workers of a pool (default 1)",
         |cmd, args| {
             cmd.server.pool.start = Some(raised(cmd, args, 0, MOST)?);
             Ok(())
@@ -48,7 +48,7 @@ static DIRECTIVES: &[Directive] = &[
         "MinSpareServers",
         Arity::Take1,
         "number",
-        "Idle workers that a pool keeps ready while it is in use (default 1)",
+        "Set the minimum number of idle workers of a pool in use (default 1)",
         |cmd, args| {
             cmd.server.pool.min_spare = Some(raised(cmd, args, 0, MOST)?);
             Ok(())
@@ -58,7 +58,7 @@ static DIRECTIVES: &[Directive] = &[
         "MaxSpareServers",
         Arity::Take1,
         "number",
-        "Idle workers above which a pool lets some go (default 10)",
+        "Set the maximum number of idle workers of a pool (default 10)",
         |cmd, args| {
             // Quirk(apache): one that is too small is raised above MinSpareServers without a word.
             let count = whole(args.first())?.unwrap_or(0).max(1);
@@ -72,17 +72,19 @@ static DIRECTIVES: &[Directive] = &[
     Directive::new("MaxRequestsPerChild", Arity::Take1, "number", REQUESTS, max_requests),
 ];
 
-const WORKERS: &str = "Most workers of a pool (default: 8 for each processor, from 16 to 64); outside of virtual hosts also the most \
-                       programs that are started for one request each and run at once (default 256)";
-const REQUESTS: &str = "Requests after which a worker is replaced; 0: never (default)";
+const WORKERS: &str = "Limit the number of workers of a pool (default: 8 per CPU, at least 16 and at most \
+    64); outside virtual hosts, also the number of concurrent programs that are started for a single \
+    request each (default 256)";
+const REQUESTS: &str = "Replace a worker after this many requests; 0: never (default)";
 
 static HOSTLER_DIRECTIVES: &[Directive] = &[
     Directive::new(
         "Isolation",
         Arity::Take1,
         "persistent|fork|exec",
-        "What a program's process serves: many requests (default for perl-script, modperl, psgi), one request after \
-         a fork of the warm parent, or one request after a start of its own (default for cgi-script)",
+        "Set how many requests a process serves: many (persistent; default for perl-script, modperl and \
+            psgi), one, after a fork of the warm parent (fork), or one, in a newly started process \
+            (exec; default for cgi-script)",
         isolation,
     )
     .allowed(Contexts::ANYWHERE, Overrides::OPTIONS),
@@ -90,7 +92,8 @@ static HOSTLER_DIRECTIVES: &[Directive] = &[
         "HostlerQueueLength",
         Arity::Take1,
         "number",
-        "Requests that may wait for a worker of a pool; further ones get 503 (default 1000)",
+        "Limit the number of requests that wait for a worker of a pool; further requests get 503 (default \
+            1000)",
         |cmd, args| {
             cmd.server.pool.queue_length = Some(number(args.first(), 0..=10_000_000)?);
             Ok(())
@@ -100,7 +103,7 @@ static HOSTLER_DIRECTIVES: &[Directive] = &[
         "HostlerQueueTimeout",
         Arity::Take1,
         "seconds",
-        "How long a request may wait for a worker before it gets 503 (default 30)",
+        "Limit the time, in seconds, that a request waits for a worker before it gets 503 (default 30)",
         |cmd, args| {
             cmd.server.pool.queue_timeout = Some(number(args.first(), 1..=86_400)?);
             Ok(())
@@ -110,7 +113,7 @@ static HOSTLER_DIRECTIVES: &[Directive] = &[
         "HostlerPoolIdle",
         Arity::Take1,
         "seconds",
-        "How long a pool without a request keeps its processes (default 300)",
+        "Stop the processes of a pool after this many seconds without a request (default 300)",
         |cmd, args| {
             cmd.server.pool.idle = Some(number(args.first(), 1..=10_000_000)?);
             Ok(())
@@ -120,8 +123,8 @@ static HOSTLER_DIRECTIVES: &[Directive] = &[
         "HostlerMemory",
         Arity::Take1,
         "bytes[K|M|G]",
-        "Memory that the warm processes of all pools may take together; the longest unused idle ones give way \
-         (default: half of the machine's)",
+        "Limit the memory of the warm processes of all pools together; processes that have been idle \
+            longest are stopped first (default: half of the machine's memory)",
         |cmd, args| {
             cmd.process.pool_memory = Some(bytes(args.first())?);
             Ok(())

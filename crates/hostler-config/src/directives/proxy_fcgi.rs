@@ -35,7 +35,8 @@ static OF_SCGI: &[Directive] = &[
         "ProxySCGIInternalRedirect",
         Arity::Take1,
         "On|Off",
-        "Whether an SCGI program's Location with a path of this server leads to that page at once (default On)",
+        "Serve a local redirect of an SCGI program internally instead of sending it to the client (default \
+            On)",
         |command, args| {
             let follows = choice(args.first(), &[("on", true), ("off", false)])?;
             command.dir.proxy_fcgi.scgi_redirects = Some(follows);
@@ -47,7 +48,7 @@ static OF_SCGI: &[Directive] = &[
         "ProxySCGISendfile",
         Arity::Take1,
         "Off",
-        "Whether an SCGI program may name a file to be sent: it may not",
+        "Only Off is accepted: SCGI programs cannot have the server send a file",
         |_, args| match &*args.first().to_ascii_lowercase() {
             "off" => Ok(()),
             _ => Err("only Off is possible: what a program names is not sent as a file".to_owned()),
@@ -61,7 +62,8 @@ static DIRECTIVES: &[Directive] = &[
         "ProxyFCGIBackendType",
         Arity::Take1,
         "FPM|GENERIC",
-        "How SCRIPT_FILENAME is told: as php-fpm knows it from Apache (default), or as a path alone",
+        "Set the form of SCRIPT_FILENAME: as php-fpm expects it from Apache (FPM, default), or the plain \
+            path (GENERIC)",
         |command, args| {
             command.dir.proxy_fcgi.backend = Some(match &args.first().to_ascii_uppercase()[..] {
                 "FPM" => Backend::Fpm,
@@ -76,7 +78,8 @@ static DIRECTIVES: &[Directive] = &[
         "ProxyFCGISetEnvIf",
         Arity::Take23,
         "condition [!]variable [value-expression]",
-        "Sets or removes a variable right before the application is told, if a condition holds",
+        "Set or remove a variable right before the request is sent to the application, if a condition is \
+            true",
         set_env_if,
     )
     .allowed(Contexts::ANYWHERE, Overrides::FILE_INFO),

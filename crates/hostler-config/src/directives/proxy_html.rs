@@ -33,12 +33,12 @@ macro_rules! flag {
 }
 
 static DIRECTIVES: &[Directive] = &[
-    flag!("ProxyHTMLEnable", "Whether links in the pages of other servers are changed", enabled),
+    flag!("ProxyHTMLEnable", "Rewrite links in proxied pages", enabled),
     Directive::new(
         "ProxyHTMLURLMap",
         Arity::RawArgs,
         "from-pattern to-pattern [flags] [condition]",
-        "What is put in the place of what in links, and with ProxyHTMLExtended in scripts",
+        "Set a substitution for links, and with ProxyHTMLExtended for scripts",
         |command, args| {
             let map = map(command, args)?;
             command.dir.proxy_html.maps.push(Arc::new(map));
@@ -50,7 +50,7 @@ static DIRECTIVES: &[Directive] = &[
         "ProxyHTMLLinks",
         Arity::Iterate2,
         "element attribute ...",
-        "Attributes of an element that are links",
+        "Set which attributes of an element contain links",
         |command, args| {
             let [element, attribute] = &args.words[..] else {
                 return Err("an element and its attributes".into());
@@ -68,7 +68,7 @@ static DIRECTIVES: &[Directive] = &[
         "ProxyHTMLEvents",
         Arity::Iterate,
         "attribute ...",
-        "Attributes that are scripts",
+        "Set the attributes that contain scripts",
         |command, args| {
             let events = Arc::make_mut(command.dir.proxy_html.events.get_or_insert_default());
             events.push(args.first().to_ascii_lowercase().into());
@@ -80,7 +80,7 @@ static DIRECTIVES: &[Directive] = &[
         "ProxyHTMLDoctype",
         Arity::Take12,
         "HTML|XHTML|HTML5|text [Legacy|XML]",
-        "What pages begin with instead of their own document type",
+        "Set the document type declaration that replaces the page's own",
         |command, args| {
             let second = args.words.get(1).map(|word| word.to_ascii_lowercase());
             let is_legacy = second.as_deref() == Some("legacy");
@@ -107,7 +107,7 @@ static DIRECTIVES: &[Directive] = &[
         "ProxyHTMLFixups",
         Arity::Iterate,
         "lowercase|dospath|reset",
-        "What is done to all links",
+        "Set corrections that apply to all links",
         |command, args| {
             let dir = &mut command.dir.proxy_html;
             match args.first().to_ascii_lowercase().as_str() {
@@ -120,19 +120,19 @@ static DIRECTIVES: &[Directive] = &[
         },
     )
     .allowed(PLACES, Overrides::NONE),
-    flag!("ProxyHTMLMeta", "Whether <meta http-equiv> becomes a field of the answer", meta),
+    flag!("ProxyHTMLMeta", "Turn <meta http-equiv> elements into response header fields", meta),
     flag!(
         "ProxyHTMLInterp",
-        "Whether variables and conditions of ProxyHTMLURLMap are looked at",
+        "Interpolate variables and evaluate conditions in ProxyHTMLURLMap",
         interpolates
     ),
-    flag!("ProxyHTMLExtended", "Whether scripts and style sheets are changed, too", extended),
-    flag!("ProxyHTMLStripComments", "Whether comments are left out", strips_comments),
+    flag!("ProxyHTMLExtended", "Also rewrite scripts and style sheets", extended),
+    flag!("ProxyHTMLStripComments", "Remove comments", strips_comments),
     Directive::new(
         "ProxyHTMLBufSize",
         Arity::Take1,
         "bytes",
-        "Without effect: buffers grow as far as they have to",
+        "No effect: buffers grow as needed",
         |_, args| {
             let is_number = args.first().bytes().all(|byte| byte.is_ascii_digit());
             is_number.then_some(()).ok_or_else(|| "must be a number of bytes".into())
@@ -143,7 +143,7 @@ static DIRECTIVES: &[Directive] = &[
         "ProxyHTMLCharsetOut",
         Arity::Take1,
         "charset|*",
-        "Character set in which pages are sent; *: that in which they came",
+        "Set the character set of pages sent to clients; *: that of the original page",
         |command, args| {
             command.dir.proxy_html.charset_out = Some(match args.first() {
                 "*" => None,

@@ -19,7 +19,8 @@ static DIRECTIVES: &[Directive] = &[Directive::new(
     "HostlerProxyAllow",
     Arity::Iterate,
     "host:port|host:*|none ...",
-    "TCP addresses of programs that .htaccess files may name; elsewhere any may be named (default: none)",
+    "Set the TCP addresses of backends that .htaccess files may name; the main configuration may name any \
+        (default: none)",
     allow,
 )
 .allowed(Contexts::CONFIG, Overrides::NONE)];

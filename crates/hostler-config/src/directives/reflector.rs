@@ -14,7 +14,7 @@ static DIRECTIVES: &[Directive] = &[Directive::new(
     "ReflectorHeader",
     Arity::Take12,
     "field [field-of-the-answer]",
-    "A field of the request that its answer has, too, perhaps under another name",
+    "Copy a request header field to the response, optionally under another name",
     |command, args| {
         let (from, to) = (args.first(), args.word(1).unwrap_or(args.first()));
         if let Some(name) = [from, to].into_iter().find(|name| !is_name(name)) {

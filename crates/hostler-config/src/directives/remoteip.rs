@@ -18,7 +18,7 @@ static DIRECTIVES: &[Directive] = &[
         "RemoteIPHeader",
         Arity::Take1,
         "field",
-        "Field in which proxies tell the client's address, such as X-Forwarded-For",
+        "Set the header field in which proxies pass the client's address, such as X-Forwarded-For",
         |command, args| {
             command.server.remoteip.header = Some(field(args)?);
             Ok(())
@@ -28,7 +28,7 @@ static DIRECTIVES: &[Directive] = &[
         "RemoteIPProxiesHeader",
         Arity::Take1,
         "field",
-        "Field of the request that is told which proxies were believed, such as X-Forwarded-By",
+        "Set the request header field that records trusted proxies, such as X-Forwarded-By",
         |command, args| {
             command.server.remoteip.proxies_header = Some(field(args)?);
             Ok(())
@@ -38,35 +38,36 @@ static DIRECTIVES: &[Directive] = &[
         "RemoteIPTrustedProxy",
         Arity::Iterate,
         "address|network|host ...",
-        "Proxies that are believed about public addresses",
+        "Set proxies that are trusted for public client addresses",
         |command, args| add(command, args.first(), false),
     ),
     Directive::new(
         "RemoteIPInternalProxy",
         Arity::Iterate,
         "address|network|host ...",
-        "Proxies of one's own, which are believed about any address",
+        "Set internal proxies, which are trusted for any client address",
         |command, args| add(command, args.first(), true),
     ),
     Directive::new(
         "RemoteIPTrustedProxyList",
         Arity::Take1,
         "file",
-        "A file with what RemoteIPTrustedProxy takes, and # comments",
+        "Read trusted proxies from a file; # starts a comment",
         |command, args| list(command, args, false),
     ),
     Directive::new(
         "RemoteIPInternalProxyList",
         Arity::Take1,
         "file",
-        "A file with what RemoteIPInternalProxy takes, and # comments",
+        "Read internal proxies from a file; # starts a comment",
         |command, args| list(command, args, true),
     ),
     Directive::new(
         "RemoteIPProxyProtocol",
         Arity::Flag,
         "On|Off",
-        "Connections to the addresses of this virtual host begin with a PROXY line or header (versions 1 and 2)",
+        "Expect a PROXY protocol header (versions 1 and 2) on connections to the addresses of this virtual \
+            host",
         |command, args| {
             command.server.remoteip.protocol = Some(args.flag());
             Ok(())
@@ -76,7 +77,7 @@ static DIRECTIVES: &[Directive] = &[
         "RemoteIPProxyProtocolExceptions",
         Arity::Iterate,
         "address|network|host ...",
-        "Clients that connect without RemoteIPProxyProtocol's header",
+        "Set the clients that connect without a PROXY protocol header",
         |command, args| {
             let found = subnets(command, args.first())?;
             command.server.remoteip.exceptions.get_or_insert_default().extend(found);

@@ -11,7 +11,7 @@ pub static MODULE: Module =
     Module { name: "rewrite_module", file: "mod_rewrite.c", directives: DIRECTIVES, effect: Effect::Guards };
 
 static DIRECTIVES: &[Directive] = &[
-    Directive::new("RewriteEngine", Arity::Flag, "On|Off", "Turns rewriting on or off", engine)
+    Directive::new("RewriteEngine", Arity::Flag, "On|Off", "Enable rewriting", engine)
         .allowed(Contexts::ANYWHERE, Overrides::FILE_INFO)
         .with_effect(Effect::HarmlessIf(|words| {
             words.first().is_some_and(|word| word.eq_ignore_ascii_case("off"))
@@ -20,25 +20,19 @@ static DIRECTIVES: &[Directive] = &[
         "RewriteOptions",
         Arity::Iterate,
         "option ...",
-        "Says what is inherited, and what rules may see",
+        "Set inheritance and other options of rewriting",
         options,
     )
     .allowed(Contexts::ANYWHERE, Overrides::FILE_INFO)
     .with_effect(Effect::Harmless),
-    Directive::new(
-        "RewriteBase",
-        Arity::Take1,
-        "URL-path",
-        "The URL of the directory that rules stand in",
-        base,
-    )
-    .allowed(Contexts::ANYWHERE, Overrides::FILE_INFO)
-    .with_effect(Effect::Harmless),
+    Directive::new("RewriteBase", Arity::Take1, "URL-path", "Set the base URL of per-directory rules", base)
+        .allowed(Contexts::ANYWHERE, Overrides::FILE_INFO)
+        .with_effect(Effect::Harmless),
     Directive::new(
         "RewriteCond",
         Arity::RawArgs,
         "text [!]pattern [[flag,...]]",
-        "A condition of the rule that follows",
+        "Set a condition of the next RewriteRule",
         condition,
     )
     .allowed(Contexts::ANYWHERE, Overrides::FILE_INFO),
@@ -46,12 +40,18 @@ static DIRECTIVES: &[Directive] = &[
         "RewriteRule",
         Arity::RawArgs,
         "[!]pattern substitution [[flag,...]]",
-        "Puts another URL in the place of one that matches",
+        "Rewrite URLs that match a regular expression",
         rule,
     )
     .allowed(Contexts::ANYWHERE, Overrides::FILE_INFO),
-    Directive::new("RewriteMap", Arity::Take23, "name kind:source", "Names a map of keys and values", map)
-        .with_effect(Effect::Harmless),
+    Directive::new(
+        "RewriteMap",
+        Arity::Take23,
+        "name kind:source",
+        "Define a lookup map for rewrite rules",
+        map,
+    )
+    .with_effect(Effect::Harmless),
 ];
 
 /// A directory's settings.

@@ -25,7 +25,7 @@ static DIRECTIVES: &[Directive] = &[
         "OutputSed",
         Arity::Take1,
         "script",
-        "What the filter SED does to answers",
+        "Set a sed command for the filter Sed on responses",
         |command, args| add(&mut command.dir.sed.output, args),
     )
     .allowed(Contexts::DIRECTORY, Overrides::NONE),
@@ -33,7 +33,7 @@ static DIRECTIVES: &[Directive] = &[
         "InputSed",
         Arity::Take1,
         "script",
-        "What the filter SED does to requests",
+        "Set a sed command for the filter Sed on request bodies",
         |command, args| add(&mut command.dir.sed.input, args),
     )
     .allowed(Contexts::DIRECTORY, Overrides::NONE),

@@ -26,14 +26,17 @@ static DIRECTIVES: &[Directive] = &[Directive::new(
     Arity::TakeArgv,
     "URL-path file.war|directory [heap=bytes[k|m|g]] [java-home=directory] [jvm=-option|option=-option] [work=directory] [threads=number] [reloadable=on|off] \
      [descriptor=context.xml] [parameter=name:value]",
-    "An application of servlets and JSP, and the path under which it answers for all URLs, whatever is on the disk there. Its \
-     archive is unpacked, and deployed anew when it changes; one for servers before Tomcat 10 (javax.servlet) is converted where the \
-     package tomcat-jakartaee-migration is installed. A descriptor, a file that the site's user can read, is what Tomcat has in \
-     conf/Catalina/localhost, and takes the place of the application's own META-INF/context.xml. All applications of a site's user run in one Java virtual machine \
-     with Tomcat 10.1, started with the first request and ended after HostlerPoolIdle (default here: 1800 seconds), which goes on over \
-     a reload that changes nothing of it, unless Java's or Tomcat's files were replaced; the largest \
-     heap and number of threads that any of them asks for are its own (default 256m, 150). What Tomcat writes (sessions, unpacked archives) \
-     goes below work, a directory of the user's; default: the site's state directory (/var/lib/hostler/site-UID)",
+    "Deploy a servlet or JSP application at a URL path; it answers all URLs below that path, whatever files \
+        exist there. An archive is unpacked, and deployed again when it changes; an application for \
+        javax.servlet (before Tomcat 10) is converted if the package tomcat-jakartaee-migration is \
+        installed. descriptor is a context file that the site's user can read, such as one from Tomcat's \
+        conf/Catalina/localhost; it replaces the application's META-INF/context.xml. All applications of \
+        a site's user run in one Java virtual machine with Tomcat 10.1, which is started by the first \
+        request and stopped after HostlerPoolIdle (default here: 1800 seconds); a reload that does not \
+        change the applications leaves it running, unless files of Java or Tomcat were replaced. Its \
+        heap and its number of threads are the largest values of all applications (default 256m and \
+        150). Tomcat writes sessions and unpacked archives below work, a directory of the site's user \
+        (default: the site's state directory, /var/lib/hostler/site-UID)",
     add,
 )];
 

@@ -41,7 +41,7 @@ macro_rules! row {
 }
 
 static DIRECTIVES: &[Directive] = &[
-    row!("Session", Flag, "On|Off", "Whether there are sessions", |command, args| {
+    row!("Session", Flag, "On|Off", "Enable sessions", |command, args| {
         command.dir.session.enabled = Some(args.flag());
         Ok(())
     }),
@@ -49,7 +49,7 @@ static DIRECTIVES: &[Directive] = &[
         "SessionMaxAge",
         Take1,
         "seconds",
-        "How long a session lives after its last use; 0: no end",
+        "Expire sessions after this many seconds without use; 0: never",
         |command, args| {
             command.dir.session.max_age = Some(seconds(args.first())?);
             Ok(())
@@ -59,7 +59,7 @@ static DIRECTIVES: &[Directive] = &[
         "SessionHeader",
         Take1,
         "name",
-        "A field of answers by which programs write the session",
+        "Set the response header field through which programs update the session",
         |command, args| {
             let name = args.first();
             let is_name = |b: u8| b.is_ascii_alphanumeric() || b == b'-' || b == b'_';
@@ -70,21 +70,21 @@ static DIRECTIVES: &[Directive] = &[
             Ok(())
         }
     ),
+    row!("SessionEnv", Flag, "On|Off", "Pass the session to programs as HTTP_SESSION", |command, args| {
+        command.dir.session.env = Some(args.flag());
+        Ok(())
+    }),
     row!(
-        "SessionEnv",
-        Flag,
-        "On|Off",
-        "Whether programs see the session, as HTTP_SESSION",
+        "SessionInclude",
+        Take1,
+        "path",
+        "Set the URLs that have a session (default: all)",
         |command, args| {
-            command.dir.session.env = Some(args.flag());
+            command.dir.session.includes.push(args.first().into());
             Ok(())
         }
     ),
-    row!("SessionInclude", Take1, "path", "URLs that have a session; none: all", |command, args| {
-        command.dir.session.includes.push(args.first().into());
-        Ok(())
-    }),
-    row!("SessionExclude", Take1, "path", "URLs that have none", |command, args| {
+    row!("SessionExclude", Take1, "path", "Disable sessions for URLs", |command, args| {
         command.dir.session.excludes.push(args.first().into());
         Ok(())
     }),
@@ -92,7 +92,7 @@ static DIRECTIVES: &[Directive] = &[
         "SessionExpiryUpdateInterval",
         Take1,
         "seconds",
-        "A session of which only the end changes is written this often",
+        "Set how often, in seconds, a session is written if only its expiry time has changed",
         |command, args| {
             command.dir.session.update_interval = Some(seconds(args.first())?);
             Ok(())
@@ -101,15 +101,21 @@ static DIRECTIVES: &[Directive] = &[
 ];
 
 static COOKIES: &[Directive] = &[
-    row!("SessionCookieName", RawArgs, "name [attributes]", "The cookie of the session", |command, args| {
-        command.dir.session.cookie = Some(cookie(args)?);
-        Ok(())
-    }),
+    row!(
+        "SessionCookieName",
+        RawArgs,
+        "name [attributes]",
+        "Set the name and attributes of the session cookie",
+        |command, args| {
+            command.dir.session.cookie = Some(cookie(args)?);
+            Ok(())
+        }
+    ),
     row!(
         "SessionCookieName2",
         RawArgs,
         "name [attributes]",
-        "The same in the form of RFC 2965",
+        "Set the name and attributes of an RFC 2965 session cookie",
         |command, args| {
             command.dir.session.cookie2 = Some(cookie(args)?);
             Ok(())
@@ -119,7 +125,7 @@ static COOKIES: &[Directive] = &[
         "SessionCookieRemove",
         Flag,
         "On|Off",
-        "Whether programs do without the session's cookie",
+        "Remove the session cookie from the request that programs see",
         |command: &mut Command<'_>, args: &Args| {
             command.dir.session.remove = Some(args.flag());
             Ok(())

@@ -26,7 +26,7 @@ static DIRECTIVES: &[Directive] = &[
         "SetEnvIf",
         Arity::RawArgs,
         "attribute regex [!]variable[=value] ...",
-        "Sets variables if an attribute of the request matches",
+        "Set variables if an attribute of the request matches a regular expression",
         |command, args| set_env_if(command, args, false),
     )
     .allowed(Contexts::ANYWHERE, Overrides::FILE_INFO),
@@ -34,7 +34,7 @@ static DIRECTIVES: &[Directive] = &[
         "SetEnvIfNoCase",
         Arity::RawArgs,
         "attribute regex [!]variable[=value] ...",
-        "As SetEnvIf, whatever the case of letters",
+        "Set variables if an attribute of the request matches, ignoring case",
         |command, args| set_env_if(command, args, true),
     )
     .allowed(Contexts::ANYWHERE, Overrides::FILE_INFO),
@@ -42,7 +42,7 @@ static DIRECTIVES: &[Directive] = &[
         "SetEnvIfExpr",
         Arity::RawArgs,
         "expression [!]variable[=value] ...",
-        "Sets variables if an expression holds",
+        "Set variables if an expression is true",
         set_env_if_expr,
     )
     .allowed(Contexts::ANYWHERE, Overrides::FILE_INFO),
@@ -50,7 +50,7 @@ static DIRECTIVES: &[Directive] = &[
         "BrowserMatch",
         Arity::RawArgs,
         "regex [!]variable[=value] ...",
-        "Sets variables if User-Agent matches",
+        "Set variables if User-Agent matches a regular expression",
         |command, args| matching(command, Subject::Header("User-Agent".into()), &args.raw, false),
     )
     .allowed(Contexts::ANYWHERE, Overrides::FILE_INFO),
@@ -58,7 +58,7 @@ static DIRECTIVES: &[Directive] = &[
         "BrowserMatchNoCase",
         Arity::RawArgs,
         "regex [!]variable[=value] ...",
-        "As BrowserMatch, whatever the case of letters",
+        "Set variables if User-Agent matches, ignoring case",
         |command, args| matching(command, Subject::Header("User-Agent".into()), &args.raw, true),
     )
     .allowed(Contexts::ANYWHERE, Overrides::FILE_INFO),

@@ -15,7 +15,7 @@ static DIRECTIVES: &[Directive] = &[
         "CheckSpelling",
         Arity::Flag,
         "On|Off",
-        "Leads from a URL with one mistake to the file that was probably meant",
+        "Correct a single spelling mistake in a URL",
         |command, args| {
             command.dir.speling.enabled = args.flag();
             Ok(())
@@ -26,7 +26,7 @@ static DIRECTIVES: &[Directive] = &[
         "CheckCaseOnly",
         Arity::Flag,
         "On|Off",
-        "Of CheckSpelling, only capital letters for small ones and the reverse",
+        "Correct only the case of letters (CheckSpelling)",
         |command, args| {
             command.dir.speling.case_only = args.flag();
             Ok(())
@@ -37,7 +37,7 @@ static DIRECTIVES: &[Directive] = &[
         "CheckBasenameMatch",
         Arity::Flag,
         "On|Off",
-        "Of CheckSpelling, offers files that differ in their extension",
+        "Also offer files that differ only in the extension (CheckSpelling)",
         basename,
     )
     .allowed(Contexts::ANYWHERE, Overrides::OPTIONS),

@@ -52,17 +52,17 @@ const NO_OPENSSL: &str = "Hostler's TLS library is not OpenSSL";
 
 /// A directive that is known and does nothing.
 const fn ignored(name: &'static str, why: &'static str) -> Directive {
-    let directive = Directive::new(name, Arity::RawArgs, "", "Has no effect", |_, _| Ok(()));
+    let directive = Directive::new(name, Arity::RawArgs, "", "No effect", |_, _| Ok(()));
     Directive { action: Action::Ignored(why), ..directive }
 }
 
 static DIRECTIVES: &[Directive] = &[
-    Directive::new("SSLEngine", Arity::Take1, "on|off", "Speaks TLS", engine),
+    Directive::new("SSLEngine", Arity::Take1, "on|off", "Enable TLS", engine),
     Directive::new(
         "SSLCertificateFile",
         Arity::Take1,
         "file",
-        "The server's certificate, and those that vouch for it",
+        "Set the file of the server's certificate and its intermediate certificates",
         |command, args| {
             let path = command.server_path(args.first()).into();
             command.server.ssl.certificates.push(path);
@@ -73,7 +73,7 @@ static DIRECTIVES: &[Directive] = &[
         "SSLCertificateKeyFile",
         Arity::Take1,
         "file",
-        "The certificate's private key",
+        "Set the file of the certificate's private key",
         |command, args| {
             let path = command.server_path(args.first()).into();
             command.server.ssl.keys.push(path);
@@ -84,7 +84,7 @@ static DIRECTIVES: &[Directive] = &[
         "SSLCertificateChainFile",
         Arity::Take1,
         "file",
-        "Certificates that vouch for the server's",
+        "Set the file of intermediate certificates",
         |command, args| {
             command.server.ssl.chain = Some(command.server_path(args.first()).into());
             Ok(())
@@ -94,7 +94,7 @@ static DIRECTIVES: &[Directive] = &[
         "SSLProtocol",
         Arity::TakeArgv,
         "[+|-]all|TLSv1.2|TLSv1.3 ...",
-        "Versions of TLS",
+        "Set the TLS versions",
         |command, args| {
             let protocols = Protocols::parse(&args.words)?;
             command.server.ssl.protocols = Some(protocols);
@@ -105,26 +105,20 @@ static DIRECTIVES: &[Directive] = &[
         "SSLOptions",
         Arity::TakeArgv,
         "[+|-]StdEnvVars|ExportCertData|StrictRequire ...",
-        "Features of TLS for a directory",
+        "Set TLS options of a directory",
         |command, args| command.dir.ssl.options.set(&args.words),
     )
     .allowed(Contexts::ANYWHERE, Overrides::OPTIONS),
-    Directive::new(
-        "SSLRequireSSL",
-        Arity::NoArgs,
-        "",
-        "Refuses requests that are not encrypted",
-        |command, _| {
-            command.dir.ssl.require_ssl = Some(true);
-            Ok(())
-        },
-    )
+    Directive::new("SSLRequireSSL", Arity::NoArgs, "", "Reject requests without TLS", |command, _| {
+        command.dir.ssl.require_ssl = Some(true);
+        Ok(())
+    })
     .allowed(Contexts::DIR_HTACCESS, Overrides::AUTH_CONFIG),
     Directive::new(
         "SSLRequire",
         Arity::RawArgs,
         "expression",
-        "A condition for access, in mod_ssl's old language",
+        "Require an expression to be true, in mod_ssl's old syntax",
         require,
     )
     .allowed(Contexts::DIR_HTACCESS, Overrides::AUTH_CONFIG),
@@ -132,7 +126,7 @@ static DIRECTIVES: &[Directive] = &[
         "SSLStrictSNIVHostCheck",
         Arity::Flag,
         "On|Off",
-        "Refuses clients that do not say which host they want",
+        "Reject clients that do not send a host name in the TLS handshake (SNI)",
         |command, args| {
             command.server.ssl.strict_sni = Some(args.flag());
             Ok(())
@@ -142,7 +136,9 @@ static DIRECTIVES: &[Directive] = &[
         "SSLVHostSNIPolicy",
         Arity::Take1,
         "strict|secure|authonly|insecure",
-        "Which virtual hosts a connection may reach besides the one that the handshake was for",
+        "Set which other virtual hosts a connection may reach: none (strict), those with the same TLS \
+            settings (secure, default), those with the same client certificate settings (authonly), or \
+            all (insecure)",
         sni::policy,
     )
     .allowed(Contexts::GLOBAL, Overrides::NONE),
@@ -150,7 +146,7 @@ static DIRECTIVES: &[Directive] = &[
         "SSLPassPhraseDialog",
         Arity::Take1,
         "builtin",
-        "How encrypted keys are opened",
+        "Accepted; encrypted private keys are not supported",
         |_, args| {
             if args.first() == "builtin" || args.first().starts_with("exec:") {
                 return Ok(());
@@ -162,7 +158,8 @@ static DIRECTIVES: &[Directive] = &[
         "SSLCipherSuite",
         Arity::Take12,
         "[SSL|TLSv1.3] list",
-        "Cipher suites of a virtual host, of those that Hostler has; in a directory what a connection of TLS 1.2 must have agreed on",
+        "Set the cipher suites of a virtual host, among those that Hostler supports; in a directory, \
+            require one of them on TLS 1.2 connections",
         cipher_suite,
     )
     .allowed(Contexts::ANYWHERE, Overrides::AUTH_CONFIG),
@@ -170,7 +167,7 @@ static DIRECTIVES: &[Directive] = &[
         "SSLHonorCipherOrder",
         Arity::Flag,
         "On|Off",
-        "Whether the server's order of cipher suites counts, not the client's",
+        "Prefer the server's order of cipher suites to the client's",
         |command, args| {
             command.server.ssl.own_cipher_order = Some(args.flag());
             Ok(())
@@ -182,21 +179,16 @@ static DIRECTIVES: &[Directive] = &[
         .allowed(Contexts::ANYWHERE, Overrides::AUTH_CONFIG),
     ignored("SSLSessionCache", OWN_SESSIONS),
     ignored("SSLSessionCacheTimeout", OWN_SESSIONS),
-    Directive::new(
-        "SSLSessionTickets",
-        Arity::Flag,
-        "On|Off",
-        "Whether clients keep their sessions themselves",
-        |command, args| {
-            command.server.ssl.tickets = Some(args.flag());
-            Ok(())
-        },
-    ),
+    Directive::new("SSLSessionTickets", Arity::Flag, "On|Off", "Enable session tickets", |command, args| {
+        command.server.ssl.tickets = Some(args.flag());
+        Ok(())
+    }),
     Directive::new(
         "SSLSessionTicketKeyFile",
         Arity::Take1,
         "file",
-        "48 random bytes from which the key of tickets is made: servers with the same file resume each other's sessions",
+        "Set a file of 48 random bytes from which the session ticket key is derived; servers with the same \
+            file can resume each other's sessions",
         |command, args| {
             command.server.ssl.ticket_key = Some(command.server_path(args.first()).into());
             Ok(())
@@ -209,7 +201,8 @@ static DIRECTIVES: &[Directive] = &[
         "SSLOpenSSLConfCmd",
         Arity::Take2,
         "command value",
-        "Versions (MinProtocol, MaxProtocol, Protocol), CipherString, Ciphersuites and Groups as OpenSSL has them; commands that ask for checks are refused, others have no effect",
+        "Set OpenSSL's MinProtocol, MaxProtocol, Protocol, CipherString, Ciphersuites or Groups; commands \
+            that enable verification are refused, all others are ignored",
         openssl::command,
     ),
 ];

@@ -17,7 +17,7 @@ static DIRECTIVES: &[Directive] = &[
         "Substitute",
         Arity::Take1,
         "s/pattern/replacement/[infq]",
-        "What the filter SUBSTITUTE puts in the place of what",
+        "Set a substitution of the filter SUBSTITUTE",
         |command, args| {
             let rule = rule(command, args)?;
             command.dir.substitute.rules.push(Arc::new(rule));
@@ -29,7 +29,7 @@ static DIRECTIVES: &[Directive] = &[
         "SubstituteMaxLineLength",
         Arity::Take1,
         "bytes[b|k|m|g]",
-        "Longest line that the filter SUBSTITUTE takes",
+        "Limit the length of a line that the filter SUBSTITUTE processes",
         longest,
     )
     .allowed(Contexts::ANYWHERE, Overrides::FILE_INFO),
@@ -37,7 +37,7 @@ static DIRECTIVES: &[Directive] = &[
         "SubstituteInheritBefore",
         Arity::Flag,
         "On|Off",
-        "Whether what is inherited comes first",
+        "Apply inherited substitutions before a directory's own",
         |command, args| {
             command.dir.substitute.inherit_before = Some(args.flag());
             Ok(())

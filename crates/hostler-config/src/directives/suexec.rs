@@ -15,7 +15,7 @@ static DIRECTIVES: &[Directive] = &[Directive::new(
     "SuexecUserGroup",
     Arity::Take2,
     "user|#uid group|#gid",
-    "User and group of a virtual host, as AssignUserID: all programs of a site run as its user",
+    "Set the user and group of a virtual host, as AssignUserID does: all programs of a site run as its user",
     user_and_group,
 )];
 

@@ -12,7 +12,7 @@ static DIRECTIVES: &[Directive] = &[Directive::new(
     "UserDir",
     Arity::TakeArgv,
     "directory ... | disabled [user ...] | enabled [user ...]",
-    "Where /~user/ leads: a directory in the user's home, one for all users (* is the name), or a URL",
+    "Set the target of /~user/: a directory in the user's home, a path with * for the user name, or a URL",
     set,
 )];
 

@@ -30,24 +30,29 @@ macro_rules! flag {
 }
 
 static DIRECTIVES: &[Directive] = &[
-    flag!("CookieTracking", "Gives visitors a cookie to tell them apart in the log (%{cookie}n)", enabled),
-    word!("CookieName", "name", "Name of the cookie (Apache)", name),
-    word!("CookieDomain", "domain", "Domain of the cookie", domain),
-    word!("CookieStyle", "Netscape|Cookie|Cookie2", "Form of the cookie", style),
-    word!("CookieSameSite", "None|Lax|Strict", "SameSite of the cookie", |command, args| {
-        let all = ["None", "Lax", "Strict"];
-        let found = all.into_iter().find(|one| one.eq_ignore_ascii_case(args.first()));
-        command.dir.usertrack.same_site =
-            Some(found.ok_or("CookieSameSite accepts 'Strict', 'Lax', or 'None'")?);
-        Ok(())
-    }),
-    flag!("CookieSecure", "Sends the cookie back over TLS only", secure),
-    flag!("CookieHttpOnly", "Hides the cookie from programs in the page", http_only),
+    flag!("CookieTracking", "Enable a cookie that identifies visitors in the log (%{cookie}n)", enabled),
+    word!("CookieName", "name", "Set the name of the tracking cookie (default Apache)", name),
+    word!("CookieDomain", "domain", "Set the Domain attribute of the tracking cookie", domain),
+    word!("CookieStyle", "Netscape|Cookie|Cookie2", "Set the format of the tracking cookie", style),
+    word!(
+        "CookieSameSite",
+        "None|Lax|Strict",
+        "Set the SameSite attribute of the tracking cookie",
+        |command, args| {
+            let all = ["None", "Lax", "Strict"];
+            let found = all.into_iter().find(|one| one.eq_ignore_ascii_case(args.first()));
+            command.dir.usertrack.same_site =
+                Some(found.ok_or("CookieSameSite accepts 'Strict', 'Lax', or 'None'")?);
+            Ok(())
+        }
+    ),
+    flag!("CookieSecure", "Set the Secure attribute of the tracking cookie", secure),
+    flag!("CookieHttpOnly", "Set the HttpOnly attribute of the tracking cookie", http_only),
     Directive::new(
         "CookieExpires",
         Arity::Take1,
         "seconds | \"[plus] number unit ...\"",
-        "How long the cookie lives; unset: until the browser is closed",
+        "Set the lifetime of the tracking cookie (default: until the browser is closed)",
         |command, args| {
             let expires = lifetime(args.first())?;
             // It is the virtual host's, wherever it stands. Quirk(apache): there a folder's file changes it for all, from then on.

@@ -17,7 +17,7 @@ static DIRECTIVES: &[Directive] = &[
         "VirtualDocumentRoot",
         Arity::Take1,
         FORM,
-        "Document root made of the server's name as the client gives it (UseCanonicalName)",
+        "Set a document root derived from the server name that the client requests (UseCanonicalName)",
         |command, args| {
             command.server.vhost_alias.documents = Some(rule(args, Source::Name)?);
             Ok(())
@@ -27,7 +27,7 @@ static DIRECTIVES: &[Directive] = &[
         "VirtualScriptAlias",
         Arity::Take1,
         FORM,
-        "Directory of CGI programs below /cgi-bin/, made of the server's name",
+        "Set the directory of CGI programs below /cgi-bin/, derived from the server name",
         |command, args| {
             command.server.vhost_alias.scripts = Some(rule(args, Source::Name)?);
             Ok(())
@@ -37,7 +37,7 @@ static DIRECTIVES: &[Directive] = &[
         "VirtualDocumentRootIP",
         Arity::Take1,
         FORM,
-        "Document root made of the address that the client has connected to",
+        "Set a document root derived from the server's address of the connection",
         |command, args| {
             command.server.vhost_alias.documents = Some(rule(args, Source::Address)?);
             Ok(())
@@ -47,7 +47,8 @@ static DIRECTIVES: &[Directive] = &[
         "VirtualScriptAliasIP",
         Arity::Take1,
         FORM,
-        "Directory of CGI programs below /cgi-bin/, made of the address that the client has connected to",
+        "Set the directory of CGI programs below /cgi-bin/, derived from the server's address of the \
+            connection",
         |command, args| {
             command.server.vhost_alias.scripts = Some(rule(args, Source::Address)?);
             Ok(())

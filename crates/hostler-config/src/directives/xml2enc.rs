@@ -18,7 +18,7 @@ static DIRECTIVES: &[Directive] = &[
         "xml2EncDefault",
         Arity::Take1,
         "charset",
-        "Character set of pages that name none",
+        "Set the character set of pages that declare none",
         |command, args| {
             command.dir.xml2enc.default = Some(charset(args.first())?);
             Ok(())
@@ -29,7 +29,7 @@ static DIRECTIVES: &[Directive] = &[
         "xml2EncAlias",
         Arity::Iterate2,
         "charset alias ...",
-        "Further names of a character set",
+        "Define aliases of a character set",
         |command, args| {
             let [name, alias] = &args.words[..] else { return Err("a character set and its names".into()) };
             let known = charset(name)?;
@@ -42,7 +42,7 @@ static DIRECTIVES: &[Directive] = &[
         "xml2StartParse",
         Arity::Iterate,
         "element ...",
-        "Elements that pages begin with: what comes before is left out",
+        "Set the elements that a page may start with; anything before them is removed",
         |command, args| {
             let starts = Arc::make_mut(command.dir.xml2enc.starts.get_or_insert_default());
             starts.push(args.first().into());

@@ -15,7 +15,7 @@ static DIRECTIVES: &[Directive] = &[
         "PSGIApp",
         Arity::Take1,
         "file",
-        "The PSGI program that answers where the handler is psgi; relative to ServerRoot",
+        "Set the PSGI application for requests with the handler psgi; relative to ServerRoot",
         |command, args| {
             if args.first().is_empty() {
                 return Err("needs the name of a file".to_owned());
@@ -38,9 +38,9 @@ static DIRECTIVES: &[Directive] = &[
         "PSGIPreload",
         Arity::Flag,
         "On|Off",
-        "Whether the programs that PSGIApp names are loaded once, before workers are forked, and their memory is \
-         shared; they must not keep what can't be shared: open handles, connections to databases (default Off: each \
-         worker loads a program with its first request)",
+        "Load the applications of PSGIApp once, before workers are forked, so that workers share their \
+            memory; they must not keep what processes cannot share, such as open handles or database \
+            connections (default Off: each worker loads an application with its first request)",
         |command, args| {
             command.server.part_mut(&SERVER).preload = Some(args.flag());
             Ok(())

@@ -25,13 +25,15 @@ static DIRECTIVES: &[Directive] = &[Directive::new(
     Arity::RawArgs,
     "module[:name]|file[:name] [workers=number] [home=folder] [python-home=folder] [python-path=folder:...] \
      [root-path=path] [max-message=bytes] [ping=seconds] [wsgi-threads=number]",
-    "The ASGI program that answers where the handler is asgi: a module, or a file (relative to ServerRoot), and the \
-     application's name in it (default application or app; name() calls it first). It is served by so many workers \
-     (default 1), each for any number of requests at a time. home is the working directory, where modules are looked for; \
-     python-home the virtual environment. root-path is where it is mounted (default: the path of the <Location>). A message \
-     of a WebSocket has max-message bytes at most (default 16777216); clients that say nothing for ping seconds are asked \
-     whether they are there (default 20; 0: never). With wsgi-threads the application is one of WSGI, whose requests run in so \
-     many threads of each worker: for programs that keep things in memory for all of their requests",
+    "Set the ASGI application for requests with the handler asgi: a module or a file (relative to \
+        ServerRoot), and the application's name in it (default application or app; with name() it is \
+        called as a factory). workers is the number of worker processes (default 1); each serves many \
+        requests concurrently. home is the working directory and is searched for modules; python-home is \
+        the virtual environment; root-path is the mount path (default: the path of the <Location>). \
+        max-message limits a WebSocket message in bytes (default 16777216). ping is the interval in \
+        seconds after which a silent WebSocket client is pinged (default 20; 0: never). With \
+        wsgi-threads the application is a WSGI application, and each worker runs its requests in that \
+        number of threads; use it for applications that keep state in memory across requests",
     app,
 )
 .allowed(Contexts::ANYWHERE, Overrides::FILE_INFO)];

@@ -68,14 +68,14 @@ static DIRECTIVES: &[Directive] = &[
         Arity::TakeArgv,
         "URL-path file|folder [process-group=name] [application-group=name] [callable-object=name] \
          [pass-authorization=On|Off]",
-        "The WSGI script that answers for URLs, or a folder of such scripts",
+        "Map URLs to a WSGI script, or to a folder of WSGI scripts",
         |command, args| alias(command, args, false),
     ),
     Directive::new(
         "WSGIScriptAliasMatch",
         Arity::TakeArgv,
         "regex file (with $1 ... $9) [options as of WSGIScriptAlias]",
-        "The WSGI script that answers for URLs that match a regular expression",
+        "Map URLs that match a regular expression to a WSGI script",
         |command, args| alias(command, args, true),
     ),
     Directive::new(
@@ -84,15 +84,16 @@ static DIRECTIVES: &[Directive] = &[
         "name [processes=n] [threads=n] [python-home=folder] [python-path=folder:...] [home=folder] [umask=mask] \
          [display-name=text] [lang=name] [locale=name] [maximum-requests=n] [inactivity-timeout=seconds] \
          [request-timeout=seconds] [socket-timeout=seconds] [queue-timeout=seconds] [user=name] [group=name]",
-        "A group of workers with an interpreter, paths and limits of their own: as many at most as processes times threads \
-         (default 1 and 15), each a process that serves one request at a time",
+        "Define a group of workers with its own interpreter, paths and limits; it has at most processes \
+            times threads workers (default 1 and 15), each a process that serves one request at a time",
         daemon,
     ),
     in_sections(Directive::new(
         "WSGIProcessGroup",
         Arity::Take1,
         "name|%{GLOBAL}|%{ENV:variable}",
-        "Which WSGIDaemonProcess runs applications (default %{GLOBAL}: workers with the server's settings)",
+        "Set the WSGIDaemonProcess group that runs applications (default %{GLOBAL}: workers with the \
+            server's settings)",
         |command, args| {
             command.dir.part_mut(&DIR).process_group = Some(args.first().into());
             Ok(())
@@ -102,7 +103,7 @@ static DIRECTIVES: &[Directive] = &[
         "WSGIApplicationGroup",
         Arity::Take1,
         "name|%{GLOBAL}|%{SERVER}|%{RESOURCE}|%{HOST}|%{ENV:variable}",
-        "Which applications share interpreters (default %{RESOURCE}: each script has its own)",
+        "Set which applications share an interpreter (default %{RESOURCE}: one interpreter per script)",
         |command, args| {
             command.dir.part_mut(&DIR).application_group = Some(args.first().into());
             Ok(())
@@ -112,7 +113,7 @@ static DIRECTIVES: &[Directive] = &[
         "WSGIRestrictProcess",
         Arity::TakeArgv,
         "name ...",
-        "The process groups that WSGIProcessGroup may choose by a variable",
+        "Set the process groups that WSGIProcessGroup may select through a variable",
         |command, args| {
             let names = args.words.iter().map(|word| word.as_str().into()).collect();
             command.dir.part_mut(&DIR).allowed_groups = Some(names);
@@ -123,7 +124,7 @@ static DIRECTIVES: &[Directive] = &[
         "WSGICallableObject",
         Arity::Take1,
         "name",
-        "The application's name in its script (default application)",
+        "Set the application's name in its script (default application)",
         |command, args| {
             command.dir.part_mut(&DIR).callable = Some(args.first().into());
             Ok(())
@@ -131,25 +132,25 @@ static DIRECTIVES: &[Directive] = &[
     )),
     flag!(
         "WSGIPassAuthorization",
-        "Whether applications are told of Authorization (default Off)",
+        "Pass the Authorization header to applications (default Off)",
         pass_authorization
     ),
     flag!(
         "WSGIScriptReloading",
-        "Whether a script that is newer than the one that is loaded has its workers start anew (default On)",
+        "Restart workers when a script is newer than its loaded version (default On)",
         reloading
     ),
     flag!(
         "WSGIErrorOverride",
-        "Whether error pages are the server's, not the application's (default Off)",
+        "Replace error responses of the application with the server's error pages (default Off)",
         error_override
     ),
-    flag!("WSGIChunkedRequest", "Whether requests may have bodies of unknown length (default Off)", chunked),
+    flag!("WSGIChunkedRequest", "Accept request bodies of unknown length (default Off)", chunked),
     anywhere(Directive::new(
         "WSGIMapHEADToGET",
         Arity::Take1,
         "On|Off|Auto",
-        "Whether applications see GET where a client has said HEAD (default Auto: where an output filter looks at bodies)",
+        "Pass HEAD requests to applications as GET (default Auto: if an output filter reads response bodies)",
         |command, args| {
             let value = match args.first().to_ascii_lowercase().as_str() {
                 "on" => HeadIsGet::On,
@@ -165,38 +166,41 @@ static DIRECTIVES: &[Directive] = &[
         "WSGIHandlerScript",
         Arity::TakeArgv,
         "handler file [process-group=name] [application-group=name] [pass-authorization=On|Off]",
-        "The script whose handle_request(environ, start_response) answers where this handler is set (SetHandler, AddHandler)",
+        "Define a handler (for SetHandler and AddHandler) that calls handle_request(environ, \
+            start_response) of a script",
         handler_script,
     )),
     anywhere(Directive::new(
         "WSGITrustedProxyHeaders",
         Arity::TakeArgv,
         "field ...",
-        "The fields by which a proxy in front says what applications are to find in REMOTE_ADDR (X-Forwarded-For, \
-         X-Client-IP, X-Real-IP), HTTP_HOST (X-Forwarded-Host, X-Host), SERVER_NAME (X-Forwarded-Server), SERVER_PORT \
-         (X-Forwarded-Port), SCRIPT_NAME (X-Script-Name, X-Forwarded-Script-Name) and wsgi.url_scheme (X-Forwarded-Proto, \
-         X-Forwarded-Scheme, X-Scheme, X-Forwarded-HTTPS, X-Forwarded-SSL, X-HTTPS); access and logs are as without it",
+        "Set the header fields from which a proxy in front sets the application's REMOTE_ADDR \
+            (X-Forwarded-For, X-Client-IP, X-Real-IP), HTTP_HOST (X-Forwarded-Host, X-Host), SERVER_NAME \
+            (X-Forwarded-Server), SERVER_PORT (X-Forwarded-Port), SCRIPT_NAME (X-Script-Name, \
+            X-Forwarded-Script-Name) and wsgi.url_scheme (X-Forwarded-Proto, X-Forwarded-Scheme, \
+            X-Scheme, X-Forwarded-HTTPS, X-Forwarded-SSL, X-HTTPS); access control and logs do not use \
+            them",
         fields,
     )),
     anywhere(Directive::new(
         "WSGITrustedProxies",
         Arity::TakeArgv,
         "address|network ...",
-        "From whom the fields of WSGITrustedProxyHeaders are believed (default: whoever connects)",
+        "Set the clients whose WSGITrustedProxyHeaders are trusted (default: all)",
         proxies,
     )),
     Directive::new(
         "WSGIImportScript",
         Arity::TakeArgv,
         "file process-group=name application-group=name",
-        "A file that is run when the interpreter of a group starts, before requests",
+        "Run a file when the interpreter of a group starts, before any request",
         import,
     ),
     Directive::new(
         "WSGIPythonHome",
         Arity::Take1,
         "folder",
-        "The virtual environment whose interpreter runs applications (default: the system's python3)",
+        "Set the virtual environment whose interpreter runs applications (default: the system's python3)",
         |command, args| {
             if !args.first().starts_with('/') {
                 return Err(format!("\"{}\" is not an absolute path", args.first()));
@@ -209,7 +213,7 @@ static DIRECTIVES: &[Directive] = &[
         "WSGIPythonPath",
         Arity::Take1,
         "folder[:folder ...]",
-        "Folders that come first in sys.path",
+        "Add folders to the beginning of sys.path",
         |command, args| {
             let folders = args.first().split(':').map(str::to_owned).collect();
             command.server.part_mut(&SERVER).python_path = Some(folders);
@@ -220,7 +224,7 @@ static DIRECTIVES: &[Directive] = &[
         "HostlerPython",
         Arity::Take1,
         "program",
-        "The interpreter that runs applications, of CPython 3.9 or later; WSGIPythonHome and python-home= come before",
+        "Set the Python interpreter, CPython 3.9 or later; WSGIPythonHome and python-home= override it",
         |command, args| {
             if !args.first().starts_with('/') {
                 return Err(format!("\"{}\" is not an absolute path", args.first()));
@@ -233,10 +237,11 @@ static DIRECTIVES: &[Directive] = &[
         "HostlerPythonPreload",
         Arity::Take12,
         "auto|on|off [URL path]",
-        "Whether applications that WSGIScriptAlias or ASGIApp names are imported once, before workers are forked, and their \
-         memory is shared; auto: unless a trial shows that they start threads or open connections, and of ASGIApp where \
-         there is more than one worker (default auto). The application of WSGIScriptAlias to which the path belongs answers a \
-         GET for it then, too, so that workers find done what it does with its first request",
+        "Import the applications of WSGIScriptAlias and ASGIApp once, before workers are forked, so that \
+            workers share their memory. auto (default) does so unless a trial import starts threads or \
+            opens connections, and for ASGIApp only with more than one worker. With a URL path, the \
+            WSGIScriptAlias application at that path also serves one GET request before the fork, so \
+            that workers start with its first-request work already done",
         |command, args| {
             let preload = match args.first().to_ascii_lowercase().as_str() {
                 "auto" => Preload::Auto,
@@ -258,25 +263,25 @@ static DIRECTIVES: &[Directive] = &[
     ),
     server_flag!(
         "WSGIRestrictSignal",
-        "Whether programs' own handlers of signals are left out (default On)",
+        "Ignore signal handlers that applications register (default On)",
         restrict_signal
     ),
-    server_flag!("WSGIRestrictStdout", "Whether printing is an error (default Off)", restrict_stdout),
+    server_flag!(
+        "WSGIRestrictStdout",
+        "Raise an error if an application writes to standard output (default Off)",
+        restrict_stdout
+    ),
     server_flag!(
         "WSGIRestrictStdin",
-        "Whether reading the standard input is an error (default Off)",
+        "Raise an error if an application reads standard input (default Off)",
         restrict_stdin
     ),
-    server_flag!(
-        "WSGIDontWriteBytecode",
-        "Whether no .pyc files are written (default Off)",
-        dont_write_bytecode
-    ),
+    server_flag!("WSGIDontWriteBytecode", "Do not write .pyc files (default Off)", dont_write_bytecode),
     Directive::new(
         "WSGIPythonOptimize",
         Arity::Take1,
         "0|1|2",
-        "As Python's options -O and -OO",
+        "Set the optimization level, as Python's options -O and -OO do",
         |command, args| {
             let level = args.first().parse().ok().filter(|level| *level <= 2);
             let level: u8 = level.ok_or_else(|| format!("\"{}\" is none of 0, 1, 2", args.first()))?;
@@ -284,15 +289,21 @@ static DIRECTIVES: &[Directive] = &[
             Ok(())
         },
     ),
-    Directive::new("WSGIPythonWarnings", Arity::Take1, "filter", "As Python's option -W", |command, args| {
-        command.server.part_mut(&SERVER).warnings.push(args.first().to_owned());
-        Ok(())
-    }),
+    Directive::new(
+        "WSGIPythonWarnings",
+        Arity::Take1,
+        "filter",
+        "Add a warning filter, as Python's option -W does",
+        |command, args| {
+            command.server.part_mut(&SERVER).warnings.push(args.first().to_owned());
+            Ok(())
+        },
+    ),
     Directive::new(
         "WSGIPythonHashSeed",
         Arity::Take1,
         "random|number",
-        "As Python's variable PYTHONHASHSEED",
+        "Set PYTHONHASHSEED",
         |command, args| {
             let value = args.first();
             if value != "random" && value.parse::<u32>().is_err() {
@@ -308,9 +319,9 @@ static DIRECTIVES: &[Directive] = &[
         "WSGIDispatchScript",
         Arity::TakeArgv,
         "file [application-group=name]",
-        "The script whose process_group(environ), application_group(environ) and callable_object(environ), as far as it has \
-         them, say for each request where the application runs and what it is called: names, or None, which leaves it as \
-         configured; where it can't be asked nothing answers",
+        "Set the script that selects where each request runs: process_group(environ), \
+            application_group(environ) and callable_object(environ), each optional, return a name, or \
+            None to keep the configured one; if the script cannot be called, the request fails",
         |command, args| {
             command.dir.part_mut(&DIR).dispatch = Some(guarding(command, args)?);
             Ok(())
@@ -318,18 +329,20 @@ static DIRECTIVES: &[Directive] = &[
     )),
     guard!(
         "WSGIAccessScript",
-        "The script whose allow_access(environ, host) says who may come in: True, False, or None, which leaves it to others",
+        "Set the script whose allow_access(environ, host) controls access: True, False, or None to leave \
+            the decision to other modules",
         access
     ),
     guard!(
         "WSGIAuthUserScript",
-        "The script that knows users, for AuthBasicProvider wsgi (check_password(environ, user, password): True, False, None \
-         for nobody, or another name) and AuthDigestProvider wsgi (get_realm_hash(environ, user, realm): a digest or None)",
+        "Set the script that checks passwords: check_password(environ, user, password) for \
+            AuthBasicProvider wsgi returns True, False, None for an unknown user, or another user name; \
+            get_realm_hash(environ, user, realm) for AuthDigestProvider wsgi returns a digest or None",
         users
     ),
     guard!(
         "WSGIAuthGroupScript",
-        "The script that knows groups, for Require wsgi-group (groups_for_user(environ, user): their names)",
+        "Set the script whose groups_for_user(environ, user) returns the group names for Require wsgi-group",
         groups
     ),
     ignored("WSGIGroupAuthoritative", "Require lines say what a user needs"),

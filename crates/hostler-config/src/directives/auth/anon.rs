@@ -25,7 +25,7 @@ static DIRECTIVES: &[Directive] = &[
         "Anonymous",
         Arity::Iterate,
         "name|* ...",
-        "Names that need no password",
+        "Set the user names that need no password",
         |command, args| {
             let anonymous = &mut command.dir.auth.anonymous;
             match args.first() {
@@ -36,10 +36,14 @@ static DIRECTIVES: &[Directive] = &[
         },
     )
     .allowed(Contexts::DIR_HTACCESS, Overrides::AUTH_CONFIG),
-    flag!("Anonymous_MustGiveEmail", "Whether the password may be empty", must_give),
-    flag!("Anonymous_NoUserID", "Whether the name may be empty", no_name),
-    flag!("Anonymous_VerifyEmail", "Whether the password has to look like an address of mail", verify),
-    flag!("Anonymous_LogEmail", "Whether the password goes to the ErrorLog", log),
+    flag!(
+        "Anonymous_MustGiveEmail",
+        "Require the visitor to enter an e-mail address as the password",
+        must_give
+    ),
+    flag!("Anonymous_NoUserID", "Allow an empty user name", no_name),
+    flag!("Anonymous_VerifyEmail", "Require the password to look like an e-mail address", verify),
+    flag!("Anonymous_LogEmail", "Log the password (an e-mail address) to the ErrorLog", log),
 ];
 
 /// A directory's settings of anonymous users.

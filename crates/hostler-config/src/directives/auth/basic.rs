@@ -10,7 +10,7 @@ pub(super) static DIRECTIVES: &[Directive] = &[
         "AuthBasicProvider",
         Arity::Iterate,
         "file|dbm|anon|socache|name ...",
-        "Where passwords are looked up",
+        "Set the providers that check passwords",
         |command, args| {
             let provider = Provider::named(command, args.first())?;
             command.dir.auth.providers.push(provider);
@@ -22,7 +22,7 @@ pub(super) static DIRECTIVES: &[Directive] = &[
         "AuthBasicAuthoritative",
         Arity::Flag,
         "On|Off",
-        "Whether a user that no provider knows is turned away at once",
+        "Deny access at once if no provider knows the user",
         |command, args| {
             command.dir.auth.authoritative = Some(args.flag());
             Ok(())
@@ -33,7 +33,7 @@ pub(super) static DIRECTIVES: &[Directive] = &[
         "AuthBasicFake",
         Arity::Take12,
         "off | user [password] (both may contain %{...})",
-        "Gives the request a name and password, for whatever stands behind",
+        "Add Basic credentials to the request for a backend",
         fake,
     )
     .allowed(Contexts::DIR_HTACCESS, Overrides::AUTH_CONFIG),
@@ -41,7 +41,7 @@ pub(super) static DIRECTIVES: &[Directive] = &[
         "AuthBasicUseDigestAlgorithm",
         Arity::Take1,
         "Off|MD5",
-        "Checks passwords against files of digest authentication",
+        "Check passwords against digest authentication files",
         |command, args| {
             command.dir.auth.against_digests = Some(match &args.first().to_ascii_lowercase()[..] {
                 "off" => false,

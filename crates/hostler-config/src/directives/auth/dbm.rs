@@ -27,7 +27,7 @@ macro_rules! kind {
             $name,
             Arity::Take1,
             "default|DB|GDBM|SDBM",
-            "What kind of DBM file it is",
+            "Set the type of the DBM file",
             |command, args| {
                 command.dir.auth.$field = Some(Kind::parse(args.first())?);
                 Ok(())
@@ -38,12 +38,12 @@ macro_rules! kind {
 }
 
 static USERS: &[Directive] = &[
-    file!("AuthDBMUserFile", "DBM file of users and passwords", dbm_users),
+    file!("AuthDBMUserFile", "Set the DBM file of users and passwords", dbm_users),
     kind!("AuthDBMType", dbm_users_kind),
 ];
 
 static GROUPS: &[Directive] = &[
-    file!("AuthDBMGroupFile", "DBM file of users and their groups", dbm_groups),
+    file!("AuthDBMGroupFile", "Set the DBM file of users and their groups", dbm_groups),
     kind!("AuthzDBMType", dbm_groups_kind),
 ];
 

@@ -22,7 +22,7 @@ static DIRECTIVES: &[Directive] = &[
         "AuthDigestProvider",
         Arity::Iterate,
         "file|dbm|name ...",
-        "Where digests of passwords are looked up",
+        "Set the providers of password digests",
         |command, args| {
             let provider = Provider::named(command, args.first())?;
             if !provider.has_digests() {
@@ -33,7 +33,7 @@ static DIRECTIVES: &[Directive] = &[
         },
     )
     .allowed(Contexts::DIR_HTACCESS, Overrides::AUTH_CONFIG),
-    Directive::new("AuthDigestQop", Arity::Iterate, "auth", "What clients sign", |_, args| {
+    Directive::new("AuthDigestQop", Arity::Iterate, "auth", "Set the quality of protection", |_, args| {
         let only = args.first().eq_ignore_ascii_case("auth");
         only.then_some(()).ok_or_else(|| "is deprecated: only auth is supported, as in Apache".into())
     })
@@ -42,7 +42,7 @@ static DIRECTIVES: &[Directive] = &[
         "AuthDigestNonceLifetime",
         Arity::Take1,
         "seconds",
-        "How long a nonce is good; 0: once, less: for ever",
+        "Set the lifetime of a nonce in seconds; 0: valid for one request, negative: no expiry",
         |command, args| {
             let wrong = || "takes a number of seconds".to_owned();
             settings(command).lifetime = Some(args.first().parse().map_err(|_| wrong())?);
@@ -54,14 +54,14 @@ static DIRECTIVES: &[Directive] = &[
         "AuthDigestNcCheck",
         Arity::Flag,
         "On|Off",
-        "Whether each count of a nonce is good once only",
+        "Accept each nonce count only once",
         |command, args| {
             settings(command).count = args.flag();
             Ok(())
         },
     )
     .allowed(Contexts::DIR_HTACCESS, Overrides::AUTH_CONFIG),
-    Directive::new("AuthDigestAlgorithm", Arity::Take1, "MD5", "How clients sign", |_, args| {
+    Directive::new("AuthDigestAlgorithm", Arity::Take1, "MD5", "Set the digest algorithm", |_, args| {
         match &args.first().to_ascii_lowercase()[..] {
             "md5" => Ok(()),
             "md5-sess" => Err("MD5-sess is not there, as in Apache".into()),
@@ -69,13 +69,19 @@ static DIRECTIVES: &[Directive] = &[
         }
     })
     .allowed(Contexts::DIR_HTACCESS, Overrides::AUTH_CONFIG),
-    Directive::new("AuthDigestDomain", Arity::Iterate, "URI ...", "What the same login is good for", domain)
-        .allowed(Contexts::DIR_HTACCESS, Overrides::AUTH_CONFIG),
+    Directive::new(
+        "AuthDigestDomain",
+        Arity::Iterate,
+        "URI ...",
+        "Set the URIs that share one protection space",
+        domain,
+    )
+    .allowed(Contexts::DIR_HTACCESS, Overrides::AUTH_CONFIG),
     Directive::new(
         "AuthDigestShmemSize",
         Arity::Take1,
         "bytes",
-        "Has no effect: the server bounds it",
+        "No effect: the server limits this memory itself",
         |_, _| Ok(()),
     )
     .with_effect(Effect::Harmless),

@@ -57,48 +57,57 @@ static DIRECTIVES: &[Directive] = &[
         "AuthFormProvider",
         Iterate,
         "file|dbm|anon|socache|name ...",
-        "Where passwords are looked up",
+        "Set the providers that check passwords",
         |command, args| {
             let provider = Provider::named(command, args.first())?;
             form(command).providers.push(provider);
             Ok(())
         }
     ),
-    field!("AuthFormUsername", "The form's field for the name (httpd_username)", user),
-    field!("AuthFormPassword", "The form's field for the password (httpd_password)", password),
-    field!("AuthFormLocation", "The form's field for where to go on (httpd_location)", location),
-    field!("AuthFormMethod", "The form's field for the method to go on with (httpd_method)", method),
+    field!("AuthFormUsername", "Set the form field with the user name (default httpd_username)", user),
+    field!("AuthFormPassword", "Set the form field with the password (default httpd_password)", password),
+    field!(
+        "AuthFormLocation",
+        "Set the form field with the URL to redirect to after login (default httpd_location)",
+        location
+    ),
+    field!(
+        "AuthFormMethod",
+        "Set the form field with the request method to use after login (default httpd_method)",
+        method
+    ),
     field!(
         "AuthFormMimetype",
-        "The form's field for the type of the body to go on with (httpd_mimetype)",
+        "Set the form field with the media type of the request body to use after login (default \
+            httpd_mimetype)",
         kind
     ),
-    field!("AuthFormBody", "The form's field for the body to go on with (httpd_body)", body),
-    row!("AuthFormSize", Take1, "bytes", "Largest form (8192)", size)
+    field!(
+        "AuthFormBody",
+        "Set the form field with the request body to use after login (default httpd_body)",
+        body
+    ),
+    row!("AuthFormSize", Take1, "bytes", "Limit the size of a login form in bytes (default 8192)", size)
         .allowed(Contexts::DIRECTORY, Overrides::NONE)
         .with_effect(Effect::Harmless),
-    location!("AuthFormLoginRequiredLocation", "Where whoever has to log in is sent", required),
-    location!("AuthFormLoginSuccessLocation", "Where whoever has logged in is sent", success),
-    location!("AuthFormLogoutLocation", "Where whoever has logged out is sent", logout),
+    location!("AuthFormLoginRequiredLocation", "Set the URL to redirect to if a login is required", required),
+    location!("AuthFormLoginSuccessLocation", "Set the URL to redirect to after a successful login", success),
+    location!("AuthFormLogoutLocation", "Set the URL to redirect to after logout", logout),
     row!(
         "AuthFormSitePassphrase",
         Take1,
         "secret",
-        "Believes sessions that are signed with it, without looking passwords up",
+        "Trust sessions signed with this passphrase, without checking the password again",
         |command, args| {
             form(command).site = Some(args.first().into());
             Ok(())
         }
     ),
-    flag!(
-        "AuthFormAuthoritative",
-        "Whether a user that no provider knows is turned away at once",
-        authoritative
-    ),
-    flag!("AuthFormFakeBasicAuth", "Gives the request a name and password, for whatever stands behind", fake),
+    flag!("AuthFormAuthoritative", "Deny access at once if no provider knows the user", authoritative),
+    flag!("AuthFormFakeBasicAuth", "Add Basic credentials to the request for a backend", fake),
     flag!(
         "AuthFormDisableNoStore",
-        "Whether browsers may keep the page that asks for the password",
+        "Omit Cache-Control: no-store from the login page, so that browsers may cache it",
         may_be_stored
     ),
 ];

@@ -13,7 +13,7 @@ pub static SOCACHE: Module = Module {
     effect: Effect::Harmless,
 };
 
-const REMEMBERED: &str = "Has no effect: the server remembers what files say until they change";
+const REMEMBERED: &str = "No effect: the server caches file contents until the files change";
 
 static DIRECTIVES: &[Directive] = &[
     Directive::new("AuthnCacheEnable", Arity::NoArgs, "", REMEMBERED, |_, _| Ok(()))

@@ -22,7 +22,7 @@ pub(super) static DIRECTIVES: &[Directive] = &[
         "AddDefaultCharset",
         Arity::Take1,
         "On|Off|charset",
-        "Character set of text answers without one",
+        "Set the charset parameter of text responses that have none",
         |cmd, args| {
             cmd.dir.core.default_charset = Some(match args.first() {
                 word if word.eq_ignore_ascii_case("off") => DefaultCharset::Off,
@@ -36,7 +36,7 @@ pub(super) static DIRECTIVES: &[Directive] = &[
         "AcceptPathInfo",
         Arity::Take1,
         "On|Off|Default",
-        "Whether a path may go on after a file's name",
+        "Accept or reject URLs with a path after the name of a file",
         |cmd, args| {
             let choices = [
                 ("On", AcceptPathInfo::On),
@@ -51,28 +51,46 @@ pub(super) static DIRECTIVES: &[Directive] = &[
         "ErrorDocument",
         Arity::Take2,
         "status \"text\"|/path|URL|default",
-        "What is answered instead of an error page",
+        "Set the response for an error status",
         error_document,
     )),
     harmless(Directive::new(
         "FileETag",
         Arity::TakeArgv,
         "[+|-]INode|MTime|Size|Digest ... | All | None",
-        "What entity tags of files are made of",
+        "Set which file attributes the ETag header is computed from",
         file_etag,
     )),
-    harmless(Directive::new("EnableMMAP", Arity::Flag, "On|Off", "A hint only", |cmd, args| {
-        cmd.dir.core.enable_mmap = Some(args.flag());
-        Ok(())
-    })),
-    harmless(Directive::new("EnableSendfile", Arity::Flag, "On|Off", "A hint only", |cmd, args| {
-        cmd.dir.core.enable_sendfile = Some(args.flag());
-        Ok(())
-    })),
-    Directive::new("ContentDigest", Arity::Flag, "On|Off", "Whether answers get Content-MD5", |cmd, args| {
-        cmd.dir.core.content_digest = Some(args.flag());
-        Ok(())
-    })
+    harmless(Directive::new(
+        "EnableMMAP",
+        Arity::Flag,
+        "On|Off",
+        "Accepted as a hint; no other effect",
+        |cmd, args| {
+            cmd.dir.core.enable_mmap = Some(args.flag());
+            Ok(())
+        },
+    )),
+    harmless(Directive::new(
+        "EnableSendfile",
+        Arity::Flag,
+        "On|Off",
+        "Accepted as a hint; no other effect",
+        |cmd, args| {
+            cmd.dir.core.enable_sendfile = Some(args.flag());
+            Ok(())
+        },
+    )),
+    Directive::new(
+        "ContentDigest",
+        Arity::Flag,
+        "On|Off",
+        "Send a Content-MD5 header with responses",
+        |cmd, args| {
+            cmd.dir.core.content_digest = Some(args.flag());
+            Ok(())
+        },
+    )
     .allowed(Contexts::ANYWHERE, Overrides::OPTIONS)
     .with_effect(Effect::Harmless),
     file_info(
@@ -80,7 +98,7 @@ pub(super) static DIRECTIVES: &[Directive] = &[
             "SetHandler",
             Arity::Take1,
             "handler|None|expression",
-            "Which handler answers",
+            "Set the handler for all matching requests",
             |cmd, args| {
                 cmd.dir.core.handler = Some(handler(cmd, args.first())?);
                 Ok(())
@@ -92,7 +110,7 @@ pub(super) static DIRECTIVES: &[Directive] = &[
         "ForceType",
         Arity::Take1,
         "type|None",
-        "Media type of all files",
+        "Set the media type of all files",
         |cmd, args| {
             if super::super::mime::programs::runs(args.first()) {
                 cmd.name_handler(args.first());
@@ -106,7 +124,7 @@ pub(super) static DIRECTIVES: &[Directive] = &[
             "SetOutputFilter",
             Arity::Take1,
             "filter[;filter...]",
-            "Filters for what is answered",
+            "Set the filters for responses",
             |cmd, args| {
                 check_filters(cmd, Way::Output, args)?;
                 cmd.dir.core.output_filters = Some(filters(args.first()));
@@ -120,7 +138,7 @@ pub(super) static DIRECTIVES: &[Directive] = &[
             "SetInputFilter",
             Arity::Take1,
             "filter[;filter...]",
-            "Filters for request bodies",
+            "Set the filters for request bodies",
             |cmd, args| {
                 check_filters(cmd, Way::Input, args)?;
                 cmd.dir.core.input_filters = Some(filters(args.first()));
@@ -133,7 +151,7 @@ pub(super) static DIRECTIVES: &[Directive] = &[
         "DefaultType",
         Arity::Take1,
         "none",
-        "Without effect, as in Apache 2.4",
+        "No effect, as in Apache 2.4",
         |cmd, args| {
             if !args.first().eq_ignore_ascii_case("none") {
                 cmd.warn("DefaultType has no effect, as in Apache 2.4; use ForceType or AddType");
@@ -145,7 +163,7 @@ pub(super) static DIRECTIVES: &[Directive] = &[
         "CGIPassAuth",
         Arity::Flag,
         "On|Off",
-        "Whether scripts see the Authorization header",
+        "Pass the Authorization header to CGI programs",
         |cmd, args| {
             cmd.dir.core.cgi_pass_auth = Some(args.flag());
             Ok(())
@@ -156,7 +174,7 @@ pub(super) static DIRECTIVES: &[Directive] = &[
         "CGIVar",
         Arity::Take2,
         "REQUEST_URI original-uri|current-uri",
-        "How a CGI variable is made",
+        "Set how a CGI variable is computed",
         |cmd, args| {
             if args.first() != "REQUEST_URI" {
                 return Err(format!("\"{}\" is not REQUEST_URI", args.first()));
@@ -170,7 +188,7 @@ pub(super) static DIRECTIVES: &[Directive] = &[
         "QualifyRedirectURL",
         Arity::Flag,
         "On|Off",
-        "Whether REDIRECT_URL is a full URL",
+        "Set REDIRECT_URL to a full URL instead of a path",
         |cmd, args| {
             cmd.dir.core.qualify_redirect_url = Some(args.flag());
             Ok(())

@@ -15,15 +15,21 @@ const fn config(directive: Directive) -> Directive {
 }
 
 pub(super) static DIRECTIVES: &[Directive] = &[
-    Directive::new("LimitRequestLine", Arity::Take1, "bytes", "Longest request line", |cmd, args| {
-        cmd.server.core.limit_request_line = Some(number(args.first(), 0..=16_777_216)?);
-        Ok(())
-    }),
+    Directive::new(
+        "LimitRequestLine",
+        Arity::Take1,
+        "bytes",
+        "Limit the size of the request line in bytes",
+        |cmd, args| {
+            cmd.server.core.limit_request_line = Some(number(args.first(), 0..=16_777_216)?);
+            Ok(())
+        },
+    ),
     Directive::new(
         "LimitRequestFields",
         Arity::Take1,
         "number",
-        "Most header fields of a request; 0: any number",
+        "Limit the number of header fields in a request; 0: no limit",
         |cmd, args| {
             cmd.server.core.limit_request_fields = Some(number(args.first(), 0..=32_767)?);
             Ok(())
@@ -33,7 +39,7 @@ pub(super) static DIRECTIVES: &[Directive] = &[
         "LimitRequestFieldSize",
         Arity::Take1,
         "bytes",
-        "Longest header field of a request",
+        "Limit the size of a request header field in bytes",
         |cmd, args| {
             cmd.server.core.limit_request_field_size = Some(number(args.first(), 0..=16_777_216)?);
             Ok(())
@@ -43,7 +49,7 @@ pub(super) static DIRECTIVES: &[Directive] = &[
         "LimitRequestBody",
         Arity::Take1,
         "bytes",
-        "Longest request body; 0: any length",
+        "Limit the size of a request body in bytes; 0: no limit",
         |cmd, args| {
             cmd.dir.core.limit_request_body = Some(number(args.first(), 0..=i64::MAX.unsigned_abs())?);
             Ok(())
@@ -53,7 +59,7 @@ pub(super) static DIRECTIVES: &[Directive] = &[
         "LimitXMLRequestBody",
         Arity::Take1,
         "bytes",
-        "Longest XML request body",
+        "Limit the size of an XML request body in bytes",
         |cmd, args| {
             cmd.dir.core.limit_xml_request_body = Some(number(args.first(), 0..=i64::MAX.unsigned_abs())?);
             Ok(())
@@ -63,7 +69,7 @@ pub(super) static DIRECTIVES: &[Directive] = &[
         "LimitInternalRecursion",
         Arity::Take12,
         "redirects [sub-requests]",
-        "Most internal redirects and nested sub-requests",
+        "Limit internal redirects and nested subrequests",
         |cmd, args| {
             let redirects = number(args.first(), 1..=10_000)?;
             let nested = args.word(1).map_or(Ok(redirects), |word| number(word, 1..=10_000))?;
@@ -75,8 +81,9 @@ pub(super) static DIRECTIVES: &[Directive] = &[
         "HostlerRequestBudget",
         Arity::Take1,
         "milliseconds",
-        "Most processor time that the server's own processes take for one request's .htaccess files, includes and \
-         expressions (default 2000); beyond it the request is refused",
+        "Limit the CPU time, in milliseconds, that the server's own processes spend on .htaccess files, \
+            includes and expressions for one request (default 2000); a request that exceeds it is \
+            refused",
         |cmd, args| {
             cmd.server.core.request_budget = Some(number(args.first(), 1..=3_600_000)?);
             Ok(())
@@ -86,9 +93,9 @@ pub(super) static DIRECTIVES: &[Directive] = &[
         "HostlerWaitTimeout",
         Arity::Take1,
         "seconds",
-        "Longest time that a request waits inside of the server with nothing happening (default: Timeout and 5 s, at \
-         least 65); then it is ended with 500, and the log names what it waited for. Programs, other servers and clients \
-         have time limits of their own",
+        "Limit the time, in seconds, that a request waits inside the server without progress (default: \
+            Timeout plus 5, at least 65); after that it gets 500, and the log names what it waited for. \
+            Programs, backends and clients have their own time limits",
         |cmd, args| {
             cmd.server.core.wait_timeout = Some(number(args.first(), 1..=3_600)?);
             Ok(())
@@ -98,7 +105,7 @@ pub(super) static DIRECTIVES: &[Directive] = &[
         "MaxRanges",
         Arity::Take1,
         RANGES,
-        "Most ranges that a request may ask for",
+        "Limit the number of ranges in a request",
         |cmd, args| {
             cmd.dir.core.max_ranges = range_limit(args.first(), 200)?;
             Ok(())
@@ -108,7 +115,7 @@ pub(super) static DIRECTIVES: &[Directive] = &[
         "MaxRangeOverlaps",
         Arity::Take1,
         RANGES,
-        "Most overlapping ranges",
+        "Limit the number of overlapping ranges in a request",
         |cmd, args| {
             cmd.dir.core.max_range_overlaps = range_limit(args.first(), 20)?;
             Ok(())
@@ -118,7 +125,7 @@ pub(super) static DIRECTIVES: &[Directive] = &[
         "MaxRangeReversals",
         Arity::Take1,
         RANGES,
-        "Most ranges out of order",
+        "Limit the number of out-of-order ranges in a request",
         |cmd, args| {
             cmd.dir.core.max_range_reversals = range_limit(args.first(), 20)?;
             Ok(())
@@ -128,7 +135,8 @@ pub(super) static DIRECTIVES: &[Directive] = &[
         "RLimitCPU",
         Arity::Take12,
         RLIMIT,
-        "CPU time of a script, in seconds; outside of sections also of each request in a warm worker",
+        "Limit the CPU time of a script in seconds; outside sections, also that of each request in a warm \
+            worker",
         |cmd, args| {
             cmd.dir.core.rlimit_cpu = Some(rlimit(args)?);
             Ok(())
@@ -138,7 +146,7 @@ pub(super) static DIRECTIVES: &[Directive] = &[
         "RLimitMEM",
         Arity::Take12,
         RLIMIT,
-        "Memory of a script, in bytes; outside of sections also of a warm worker",
+        "Limit the memory of a script in bytes; outside sections, also that of a warm worker",
         |cmd, args| {
             cmd.dir.core.rlimit_mem = Some(rlimit(args)?);
             Ok(())
@@ -148,7 +156,7 @@ pub(super) static DIRECTIVES: &[Directive] = &[
         "RLimitNPROC",
         Arity::Take12,
         RLIMIT,
-        "Processes of a site's user, for scripts; outside of sections also for warm workers",
+        "Limit the number of processes of a site's user for scripts; outside sections, also for warm workers",
         |cmd, args| {
             cmd.dir.core.rlimit_nproc = Some(rlimit(args)?);
             Ok(())
@@ -158,7 +166,7 @@ pub(super) static DIRECTIVES: &[Directive] = &[
         "RegexDefaultOptions",
         Arity::TakeArgv,
         "None | [+|-]ICASE|EXTENDED|DOTALL|DOLLAR_ENDONLY ...",
-        "Options of the regular expressions after this line",
+        "Set the default options of all regular expressions that follow",
         regex_default_options,
     )
     .allowed(Contexts::GLOBAL, Overrides::NONE),
@@ -169,7 +177,8 @@ pub(super) static REQUEST: &[Directive] = &[Directive::new(
     "KeptBodySize",
     Arity::Take1,
     "bytes",
-    "Keeps request bodies up to this size for what pages include; larger ones are refused; 0: keeps none",
+    "Keep request bodies of up to this many bytes for included requests; larger ones are refused; 0: keep \
+        none",
     |cmd, args| {
         cmd.dir.core.kept_body_size = Some(number(args.first(), 0..=i64::MAX.unsigned_abs())?);
         Ok(())

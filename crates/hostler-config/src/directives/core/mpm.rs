@@ -33,7 +33,7 @@ pub(super) static UNIXD: &[Directive] = &[
         "User",
         Arity::Take1,
         "name|#uid",
-        "User of sites without AssignUserID",
+        "Set the user of sites without AssignUserID",
         |cmd, args| {
             cmd.process.user = Some(not_root(args.first())?);
             Ok(())
@@ -43,7 +43,7 @@ pub(super) static UNIXD: &[Directive] = &[
         "Group",
         Arity::Take1,
         "name|#gid",
-        "Group of sites without AssignUserID",
+        "Set the group of sites without AssignUserID",
         |cmd, args| {
             cmd.process.group = Some(not_root(args.first())?);
             Ok(())
@@ -63,14 +63,14 @@ pub(super) static MPM: &[Directive] = &[
         "Listen",
         Arity::Take12,
         "[address:]port [protocol]",
-        "Where connections arrive",
+        "Set an address and port to listen on",
         listen,
     )),
     global(Directive::new(
         "ListenBacklog",
         Arity::Take1,
         "number",
-        "Queue of unaccepted connections; 4096 without it",
+        "Set the length of the queue of pending connections (default 4096)",
         |cmd, args| {
             cmd.process.backlog = Some(number(args.first(), 1..=i32::MAX.unsigned_abs())?);
             Ok(())
@@ -80,7 +80,7 @@ pub(super) static MPM: &[Directive] = &[
         "PidFile",
         Arity::Take1,
         "file",
-        "Where the process id is written",
+        "Set the file to which the process ID is written",
         |cmd, args| {
             cmd.process.pid_file = Some(cmd.server_path(args.first()));
             Ok(())
@@ -90,7 +90,7 @@ pub(super) static MPM: &[Directive] = &[
         "GracefulShutdownTimeout",
         Arity::Take1,
         "seconds",
-        "How long an old generation may finish its requests; 0: any time",
+        "Limit the time, in seconds, in which an old generation finishes its requests; 0: no limit",
         |cmd, args| {
             cmd.process.graceful_shutdown_timeout = Some(number(args.first(), 0..=10_000_000)?);
             Ok(())
@@ -137,7 +137,7 @@ pub(super) static ITK: &[Directive] = &[
         "AssignUserID",
         Arity::Take2,
         "user|#uid group|#gid",
-        "User and group of a virtual host",
+        "Set the user and group of a virtual host",
         |cmd, args| {
             let user = not_root(args.first())?;
             let group = not_root(args.word(1).unwrap_or(""))?;
@@ -153,7 +153,7 @@ pub(super) static ITK: &[Directive] = &[
         "LimitUIDRange",
         Arity::Take2,
         "least most",
-        "User ids that sites may have",
+        "Limit the user IDs of sites",
         |cmd, args| {
             cmd.process.uid_range = Some(id_range(args)?);
             Ok(())
@@ -163,7 +163,7 @@ pub(super) static ITK: &[Directive] = &[
         "LimitGIDRange",
         Arity::Take2,
         "least most",
-        "Group ids that sites may have",
+        "Limit the group IDs of sites",
         |cmd, args| {
             cmd.process.gid_range = Some(id_range(args)?);
             Ok(())
@@ -175,7 +175,7 @@ pub(super) static ITK: &[Directive] = &[
         "MaxClientsVHost",
         Arity::Take1,
         "number",
-        "Requests of a site that are answered at a time; the same as HostlerSiteConnections (0: no limit)",
+        "Limit the number of concurrent requests of a site; an alias of HostlerSiteConnections (0: no limit)",
         |cmd, args| {
             let most = number(args.first(), 0..=10_000_000)?;
             cmd.server.core.site_bounds.connections = Some((most > 0).then_some(most));
@@ -186,12 +186,18 @@ pub(super) static ITK: &[Directive] = &[
         "NiceValue",
         Arity::Take1,
         "number",
-        "How far programs stand back where processors are short, 0 to 19; outside of sections also warm workers",
+        "Set the nice value of programs, 0 to 19; outside sections, also of warm workers",
         |cmd, args| {
-            let nice: i8 = args.first().parse().ok().filter(|nice| (-20..=19).contains(nice))
+            let nice: i8 = args
+                .first()
+                .parse()
+                .ok()
+                .filter(|nice| (-20..=19).contains(nice))
                 .ok_or("a number from -20 to 19")?;
             if nice < 0 {
-                cmd.warn(format!("NiceValue {nice} is not possible: a site is not preferred to the server's own processes"));
+                cmd.warn(format!(
+                    "NiceValue {nice} is not possible: a site is not preferred to the server's own processes"
+                ));
             }
             cmd.dir.core.nice = u8::try_from(nice).ok();
             Ok(())
@@ -208,7 +214,7 @@ pub(super) static HOSTLER: &[Directive] = &[
         "HostlerUser",
         Arity::Take12,
         "user [group]",
-        "Who the front runs as",
+        "Set the user and group that the front runs as",
         |cmd, args| {
             let group = args.word(1).map(not_root).transpose()?;
             cmd.process.hostler_user = Some((not_root(args.first())?, group));
@@ -219,7 +225,7 @@ pub(super) static HOSTLER: &[Directive] = &[
         "HostlerSiteIdle",
         Arity::Take1,
         "seconds",
-        "How long a site process lives without a request",
+        "Stop a site process after this many seconds without a request",
         |cmd, args| {
             cmd.process.site_idle = Some(number(args.first(), 1..=10_000_000)?);
             Ok(())

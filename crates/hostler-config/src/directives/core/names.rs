@@ -10,21 +10,21 @@ pub(super) static DIRECTIVES: &[Directive] = &[
         "ServerName",
         Arity::Take1,
         "[scheme://]name[:port]",
-        "Name and port by which the server knows itself",
+        "Set the server's own name, and optionally its scheme and port",
         server_name,
     ),
     Directive::new(
         "ServerAlias",
         Arity::Iterate,
         "name ...",
-        "Other names of a virtual host; * and ? match",
+        "Set alternative names of a virtual host; * and ? are wildcards",
         server_alias,
     ),
     Directive::new(
         "ServerPath",
         Arity::Take1,
         "/path",
-        "Path of a virtual host for clients without Host",
+        "Set a legacy URL path of a virtual host for clients that send no Host header",
         |cmd, args| {
             cmd.warn(
                 "ServerPath has no effect: clients without Host get the first virtual host of the address",
@@ -33,34 +33,40 @@ pub(super) static DIRECTIVES: &[Directive] = &[
             Ok(())
         },
     ),
-    Directive::new("ServerAdmin", Arity::Take1, "address|URL", "Whom the error pages name", |cmd, args| {
-        cmd.server.core.admin = Some(args.first().to_owned());
-        Ok(())
-    })
+    Directive::new(
+        "ServerAdmin",
+        Arity::Take1,
+        "address|URL",
+        "Set the contact address shown on error pages",
+        |cmd, args| {
+            cmd.server.core.admin = Some(args.first().to_owned());
+            Ok(())
+        },
+    )
     .with_effect(Effect::Harmless),
-    Directive::new("DocumentRoot", Arity::Take1, "directory", "Directory of the documents", document_root),
+    Directive::new(
+        "DocumentRoot",
+        Arity::Take1,
+        "directory",
+        "Set the directory that files are served from",
+        document_root,
+    ),
     Directive::new(
         "AccessFileName",
         Arity::TakeArgv,
         "name ...",
-        "Names of .htaccess files",
+        "Set the names of per-directory configuration files (.htaccess)",
         access_file_name,
     ),
-    Directive::new(
-        "NameVirtualHost",
-        Arity::RawArgs,
-        "address",
-        "Without effect, as in Apache 2.4",
-        |cmd, _| {
-            cmd.warn_once("NameVirtualHost", "NameVirtualHost has no effect and can be removed");
-            Ok(())
-        },
-    ),
+    Directive::new("NameVirtualHost", Arity::RawArgs, "address", "No effect, as in Apache 2.4", |cmd, _| {
+        cmd.warn_once("NameVirtualHost", "NameVirtualHost has no effect and can be removed");
+        Ok(())
+    }),
     Directive::new(
         "UseCanonicalName",
         Arity::Take1,
         "On|Off|DNS",
-        "Which host name URLs of the server get",
+        "Set where self-referential URLs take the host name from",
         |cmd, args| {
             let choices =
                 [("On", CanonicalName::On), ("Off", CanonicalName::Off), ("DNS", CanonicalName::Dns)];
@@ -73,7 +79,7 @@ pub(super) static DIRECTIVES: &[Directive] = &[
         "UseCanonicalPhysicalPort",
         Arity::Flag,
         "On|Off",
-        "Whether URLs of the server get the port of the connection",
+        "Use the connection's actual port in self-referential URLs",
         |cmd, args| {
             cmd.dir.core.use_canonical_physical_port = Some(args.flag());
             Ok(())
@@ -84,7 +90,7 @@ pub(super) static DIRECTIVES: &[Directive] = &[
         "HostnameLookups",
         Arity::Take1,
         "On|Off|Double",
-        "Whether clients' addresses are resolved to names",
+        "Resolve client addresses to host names",
         |cmd, args| {
             let choices = [
                 ("On", HostnameLookups::On),
@@ -100,7 +106,7 @@ pub(super) static DIRECTIVES: &[Directive] = &[
         "ServerSignature",
         Arity::Take1,
         "On|Off|EMail",
-        "The line at the end of generated pages",
+        "Set the footer of server-generated pages",
         |cmd, args| {
             let choices = [("On", Signature::On), ("Off", Signature::Off), ("EMail", Signature::Email)];
             cmd.dir.core.server_signature = Some(choice(args.first(), &choices)?);
@@ -113,7 +119,7 @@ pub(super) static DIRECTIVES: &[Directive] = &[
         "ServerTokens",
         Arity::Take1,
         "Major|Minor|Min[imal]|Prod[uctOnly]|OS|Full",
-        "How much the Server header tells",
+        "Set how much the Server header reveals",
         server_tokens,
     )
     .allowed(Contexts::GLOBAL, Overrides::NONE),

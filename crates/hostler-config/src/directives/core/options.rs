@@ -215,14 +215,20 @@ impl Allow {
 }
 
 pub(super) static DIRECTIVES: &[Directive] = &[
-    Directive::new("Options", Arity::TakeArgv, "[+|-]option ...", "Features of a directory", set_options)
-        .allowed(Contexts::ANYWHERE, Overrides::OPTIONS)
-        .with_effect(Effect::HarmlessIf(only_multi_views)),
+    Directive::new(
+        "Options",
+        Arity::TakeArgv,
+        "[+|-]option ...",
+        "Enable or disable features of a directory",
+        set_options,
+    )
+    .allowed(Contexts::ANYWHERE, Overrides::OPTIONS)
+    .with_effect(Effect::HarmlessIf(only_multi_views)),
     Directive::new(
         "AllowOverride",
         Arity::TakeArgv,
         "All|None|AuthConfig|FileInfo|Indexes|Limit|Options[=option,...]|Nonfatal=All|Override|Unknown ...",
-        "What .htaccess files may contain, by class",
+        "Set the classes of directives that .htaccess files may contain",
         allow_override,
     )
     .allowed(Contexts::DIRECTORY, Overrides::NONE),
@@ -230,7 +236,7 @@ pub(super) static DIRECTIVES: &[Directive] = &[
         "AllowOverrideList",
         Arity::TakeArgv,
         "None|directive ...",
-        "What .htaccess files may contain, by name",
+        "Set the individual directives that .htaccess files may contain",
         allow_override_list,
     )
     .allowed(Contexts::DIRECTORY, Overrides::NONE),

@@ -9,13 +9,13 @@ pub(super) static DIRECTIVES: &[Directive] = &[
         "Timeout",
         Arity::Take1,
         "seconds",
-        "How long a peer may keep the server waiting",
+        "Set the timeout for network I/O in seconds",
         |cmd, args| {
             cmd.server.core.timeout = Some(timeout(cmd, args.first()));
             Ok(())
         },
     ),
-    Directive::new("KeepAlive", Arity::Flag, "On|Off", "Whether connections stay open", |cmd, args| {
+    Directive::new("KeepAlive", Arity::Flag, "On|Off", "Enable persistent connections", |cmd, args| {
         cmd.server.core.keep_alive = Some(args.flag());
         Ok(())
     }),
@@ -23,7 +23,7 @@ pub(super) static DIRECTIVES: &[Directive] = &[
         "KeepAliveTimeout",
         Arity::Take1,
         "seconds|number ms",
-        "How long an idle connection stays open",
+        "Set the timeout of an idle persistent connection",
         |cmd, args| {
             cmd.server.core.keep_alive_timeout = Some(milliseconds(args.first(), 1000)?);
             Ok(())
@@ -33,29 +33,23 @@ pub(super) static DIRECTIVES: &[Directive] = &[
         "MaxKeepAliveRequests",
         Arity::Take1,
         "number",
-        "Most requests on a connection; 0: any number",
+        "Limit the number of requests on a connection; 0: no limit",
         |cmd, args| {
             cmd.server.core.max_keep_alive_requests =
                 Some(number(args.first(), 0..=i32::MAX.unsigned_abs())?);
             Ok(())
         },
     ),
-    Directive::new(
-        "TraceEnable",
-        Arity::Take1,
-        "On|Off|extended",
-        "Whether TRACE is answered",
-        |cmd, args| {
-            let choices = [("On", Trace::On), ("Off", Trace::Off), ("extended", Trace::Extended)];
-            cmd.server.core.trace = Some(choice(args.first(), &choices)?);
-            Ok(())
-        },
-    ),
+    Directive::new("TraceEnable", Arity::Take1, "On|Off|extended", "Enable the TRACE method", |cmd, args| {
+        let choices = [("On", Trace::On), ("Off", Trace::Off), ("extended", Trace::Extended)];
+        cmd.server.core.trace = Some(choice(args.first(), &choices)?);
+        Ok(())
+    }),
     Directive::new(
         "MergeSlashes",
         Arity::Flag,
         "On|Off",
-        "Whether // in a path is as good as /",
+        "Merge consecutive slashes in URL paths",
         |cmd, args| {
             cmd.server.core.merge_slashes = Some(args.flag());
             Ok(())
@@ -65,7 +59,7 @@ pub(super) static DIRECTIVES: &[Directive] = &[
         "MergeTrailers",
         Arity::Flag,
         "On|Off",
-        "Whether fields behind a request's body count as fields before it, for what looks at them after it",
+        "Merge trailer fields into the request header after the body has been read",
         |cmd, args| {
             cmd.server.core.merge_trailers = Some(args.flag());
             Ok(())
@@ -75,7 +69,7 @@ pub(super) static DIRECTIVES: &[Directive] = &[
         "StrictHostCheck",
         Arity::Flag,
         "On|Off",
-        "Whether a request must name a host of the virtual host",
+        "Require the request's host name to be one of the virtual host's names",
         |cmd, args| {
             cmd.server.core.strict_host_check = Some(args.flag());
             Ok(())
@@ -85,7 +79,7 @@ pub(super) static DIRECTIVES: &[Directive] = &[
         "AllowEncodedSlashes",
         Arity::Take1,
         "On|Off|NoDecode",
-        "What becomes of %2F in a path",
+        "Accept, reject or keep undecoded %2F in URL paths",
         |cmd, args| {
             let choices = [
                 ("On", EncodedSlashes::On),
@@ -100,30 +94,36 @@ pub(super) static DIRECTIVES: &[Directive] = &[
         "HttpProtocolOptions",
         Arity::Iterate,
         "Strict|Unsafe RegisteredMethods|LenientMethods Allow0.9|Require1.0",
-        "How strictly requests are read",
+        "Set how strictly requests are parsed",
         http_protocol_options,
     ),
     Directive::new(
         "Protocols",
         Arity::TakeArgv,
         "protocol ...",
-        "Protocols of a server, in order",
+        "Set the protocols of a server, in order of preference",
         protocols,
     ),
     Directive::new(
         "ProtocolsHonorOrder",
         Arity::Flag,
         "On|Off",
-        "Whether the order of Protocols counts",
+        "Use the order of Protocols instead of the client's preference",
         |cmd, args| {
             cmd.server.core.protocols_honor_order = Some(args.flag());
             Ok(())
         },
     ),
-    Directive::new("RegisterHttpMethod", Arity::Iterate, "method ...", "Makes methods known", |cmd, args| {
-        cmd.server.core.methods.push(args.first().to_owned());
-        Ok(())
-    })
+    Directive::new(
+        "RegisterHttpMethod",
+        Arity::Iterate,
+        "method ...",
+        "Register additional request methods",
+        |cmd, args| {
+            cmd.server.core.methods.push(args.first().to_owned());
+            Ok(())
+        },
+    )
     .allowed(Contexts::GLOBAL, Overrides::NONE),
 ];
 
@@ -131,7 +131,7 @@ pub(super) static REQTIMEOUT: &[Directive] = &[Directive::new(
     "RequestReadTimeout",
     Arity::TakeArgv,
     "handshake|header|body=seconds[-most][,MinRate=rate] ...",
-    "How long a request may take to arrive",
+    "Set timeouts for receiving a request: TLS handshake, header and body",
     request_read_timeout,
 )];
 
@@ -139,7 +139,7 @@ pub(super) static ALLOWMETHODS: &[Directive] = &[Directive::new(
     "AllowMethods",
     Arity::TakeArgv,
     "reset|method ...",
-    "The methods that are allowed",
+    "Set the allowed request methods",
     allow_methods,
 )
 .allowed(Contexts::DIRECTORY, Overrides::NONE)];
@@ -149,7 +149,7 @@ pub(super) static HTTP2: &[Directive] = &[
         "H2MaxSessionStreams",
         Arity::Take1,
         "number",
-        "Most streams of a connection",
+        "Limit the number of concurrent streams of a connection",
         |cmd, args| {
             cmd.server.core.http2.max_session_streams =
                 Some(number(args.first(), 1..=i32::MAX.unsigned_abs())?);
@@ -160,7 +160,7 @@ pub(super) static HTTP2: &[Directive] = &[
         "H2WindowSize",
         Arity::Take1,
         "bytes",
-        "Flow-control window of a request body",
+        "Set the flow-control window of request bodies in bytes",
         |cmd, args| {
             cmd.server.core.http2.window_size = Some(number(args.first(), 1024..=i32::MAX.unsigned_abs())?);
             Ok(())
@@ -170,20 +170,26 @@ pub(super) static HTTP2: &[Directive] = &[
         "H2MaxHeaderBlockLen",
         Arity::Take1,
         "bytes",
-        "Longest header block of a request",
+        "Limit the size of a request header block in bytes",
         |cmd, args| {
             cmd.server.core.http2.max_header_block = Some(number(args.first(), 0..=i32::MAX.unsigned_abs())?);
             Ok(())
         },
     ),
-    Directive::new("H2Direct", Arity::Flag, "On|Off", "HTTP/2 by prior knowledge", |cmd, args| {
+    Directive::new("H2Direct", Arity::Flag, "On|Off", "Accept HTTP/2 with prior knowledge", |cmd, args| {
         cmd.server.core.http2.direct = Some(args.flag());
         Ok(())
     }),
-    Directive::new("H2StreamTimeout", Arity::Take1, "seconds", "Timeout of an HTTP/2 stream", |cmd, args| {
-        cmd.server.core.http2.stream_timeout = Some(milliseconds(args.first(), 1000)?);
-        Ok(())
-    }),
+    Directive::new(
+        "H2StreamTimeout",
+        Arity::Take1,
+        "seconds",
+        "Set the timeout of an HTTP/2 stream in seconds",
+        |cmd, args| {
+            cmd.server.core.http2.stream_timeout = Some(milliseconds(args.first(), 1000)?);
+            Ok(())
+        },
+    ),
     ignored("H2MinWorkers"),
     ignored("H2MaxWorkers"),
     ignored("H2MaxWorkerIdleSeconds"),

@@ -11,49 +11,69 @@ pub(super) static DIRECTIVES: &[Directive] = &[
     Directive::section(
         "Directory",
         "<Directory [~] path>",
-        "Settings for a directory and all below it",
+        "Apply directives to a directory and its subdirectories",
         directory,
     ),
     Directive::section(
         "DirectoryMatch",
         "<DirectoryMatch regex>",
-        "Settings for directories by pattern",
+        "Apply directives to directories that match a regular expression",
         directory,
     ),
     Directive::section(
         "Location",
         "<Location [~] URL-path>",
-        "Settings for a URL and all below it",
+        "Apply directives to a URL path and everything below it",
         location,
     ),
-    Directive::section("LocationMatch", "<LocationMatch regex>", "Settings for URLs by pattern", location),
-    Directive::section("Files", "<Files [~] name>", "Settings for files by name", files)
+    Directive::section(
+        "LocationMatch",
+        "<LocationMatch regex>",
+        "Apply directives to URL paths that match a regular expression",
+        location,
+    ),
+    Directive::section("Files", "<Files [~] name>", "Apply directives to files with a name", files)
         .allowed(Contexts::ANYWHERE, Overrides::ALL),
-    Directive::section("FilesMatch", "<FilesMatch regex>", "Settings for files by pattern", files)
-        .allowed(Contexts::ANYWHERE, Overrides::ALL),
-    Directive::section("If", "<If expression>", "Settings when a condition holds", condition)
+    Directive::section(
+        "FilesMatch",
+        "<FilesMatch regex>",
+        "Apply directives to files that match a regular expression",
+        files,
+    )
+    .allowed(Contexts::ANYWHERE, Overrides::ALL),
+    Directive::section("If", "<If expression>", "Apply directives if a condition is true", condition)
         .allowed(Contexts::ANYWHERE, Overrides::ALL),
     Directive::section(
         "ElseIf",
         "<ElseIf expression>",
-        "Settings when the If before did not hold",
+        "Apply directives if a condition is true and those of the preceding If and ElseIf sections are false",
         condition,
     )
     .allowed(Contexts::ANYWHERE, Overrides::ALL),
-    Directive::section("Else", "<Else>", "Settings when no If before held", condition)
-        .allowed(Contexts::ANYWHERE, Overrides::ALL),
-    Directive::section("Limit", "<Limit method ...>", "Access rules for some methods", limit)
+    Directive::section(
+        "Else",
+        "<Else>",
+        "Apply directives if the conditions of the preceding If and ElseIf sections are false",
+        condition,
+    )
+    .allowed(Contexts::ANYWHERE, Overrides::ALL),
+    Directive::section("Limit", "<Limit method ...>", "Apply access rules to the listed methods only", limit)
         .allowed(Contexts::DIR_HTACCESS, Overrides::AUTH_CONFIG_OR_LIMIT),
     Directive::section(
         "LimitExcept",
         "<LimitExcept method ...>",
-        "Access rules for all but some methods",
+        "Apply access rules to all methods except the listed ones",
         limit,
     )
     .allowed(Contexts::DIR_HTACCESS, Overrides::AUTH_CONFIG_OR_LIMIT),
     // Without it another virtual host would answer.
-    Directive::section("VirtualHost", "<VirtualHost address[:port] ...>", "A virtual host", virtual_host)
-        .with_effect(Effect::Guards),
+    Directive::section(
+        "VirtualHost",
+        "<VirtualHost address[:port] ...>",
+        "Apply directives to one virtual host",
+        virtual_host,
+    )
+    .with_effect(Effect::Guards),
 ];
 
 /// Apache's functions on paths know `*`, `?` and `[`.

@@ -51,21 +51,21 @@ static DIRECTIVES: &[Directive] = &[
         "FastCgiServer",
         Arity::RawArgs,
         "file [option value ...]",
-        "A FastCGI program that the server starts, and how many processes of it",
+        "Start a FastCGI program, with a number of processes",
         server,
     ),
     Directive::new(
         "FastCgiExternalServer",
         Arity::RawArgs,
         "file -host host:port|-socket path [option value ...]",
-        "A FastCGI program that is there already, under the name of a file that need not be",
+        "Map a file name to a running FastCGI program; the file need not exist",
         external,
     ),
     Directive::new(
         "FastCgiConfig",
         Arity::RawArgs,
         "option value ...",
-        "How FastCGI programs are run of which nothing else is said",
+        "Set the default options of FastCGI programs",
         |command, args| {
             let words = words(&args.raw);
             let mut fields = Vec::new();
@@ -80,7 +80,7 @@ static DIRECTIVES: &[Directive] = &[
         "FastCgiWrapper",
         Arity::Take1,
         "On|Off",
-        "Accepted: programs run as the site's user by themselves",
+        "No effect: programs always run as the site's user",
         |_, args| {
             match args.first().to_ascii_lowercase().as_str() {
             "on" | "off" => Ok(()),
@@ -91,7 +91,7 @@ static DIRECTIVES: &[Directive] = &[
     ),
     Directive {
         action: Action::Ignored("sockets are made in directories that the site's user alone may enter"),
-        ..Directive::new("FastCgiIpcDir", Arity::RawArgs, "directory", "Without effect", |_, _| Ok(()))
+        ..Directive::new("FastCgiIpcDir", Arity::RawArgs, "directory", "No effect", |_, _| Ok(()))
     },
     roles::program!("FastCgiAccessChecker", access),
     roles::authoritative!("FastCgiAccessCheckerAuthoritative", access),

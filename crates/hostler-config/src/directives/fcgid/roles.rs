@@ -71,7 +71,7 @@ macro_rules! program {
             $name,
             Arity::Take1,
             "command",
-            "A FastCGI program that decides who may see what",
+            "Set a FastCGI program that controls access",
             |command, args| {
                 command.dir.fcgid.roles.$role.program =
                     Some($crate::directives::fcgid::roles::read_program(command, args)?);
@@ -90,7 +90,7 @@ macro_rules! authoritative {
             $name,
             Arity::Flag,
             "On|Off",
-            "Whether what the program refuses is refused, or others are asked (default On)",
+            "Deny access if the program denies it, instead of consulting other modules (default On)",
             |command, args| {
                 command.dir.fcgid.roles.$role.authoritative = Some(args.flag());
                 Ok(())

@@ -53,14 +53,14 @@ pub(super) static DIRECTIVES: &[Directive] = &[
         Arity::RawArgs,
         "name cmd=\"program [argument ...]\" [mode=output|input] [intype=type] [outtype=type] \
          [PreservesContentLength] [ftype=number] [enableenv=variable] [disableenv=variable]",
-        "A program that is a filter; it runs as the site's user",
+        "Define an external program as a filter; it runs as the site's user",
         define,
     ),
     Directive::new(
         "ExtFilterOptions",
         Arity::Iterate,
         "[No]LogStderr|Onfail=abort|Onfail=remove ...",
-        "What becomes of the errors of filters that are programs",
+        "Set how errors of external filters are handled",
         options,
     )
     .allowed(Contexts::DIRECTORY, Overrides::NONE),

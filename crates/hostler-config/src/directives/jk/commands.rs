@@ -12,7 +12,7 @@ const NO_SHARED_FILE: &str = "all workers' states are one process's";
 
 /// One whose effect somebody else has.
 const fn elsewhere(name: &'static str, why: &'static str) -> Directive {
-    let directive = Directive::new(name, Arity::RawArgs, "", "Has no effect", |_, _| Ok(()));
+    let directive = Directive::new(name, Arity::RawArgs, "", "No effect", |_, _| Ok(()));
     Directive { action: Action::Ignored(why), ..directive }.with_effect(Effect::Harmless)
 }
 
@@ -26,33 +26,33 @@ const fn placed(directive: Directive) -> Directive {
 }
 
 pub(super) static DIRECTIVES: &[Directive] = &[
-    Directive::new("JkWorkersFile", Arity::Take1, "file", "A file of properties of workers", workers_file),
+    Directive::new("JkWorkersFile", Arity::Take1, "file", "Read worker properties from a file", workers_file),
     Directive::new(
         "JkWorkerProperty",
         Arity::RawArgs,
         "worker.list=name,...|worker.name.property=value",
-        "A property of a worker: type, host, port, balance_workers ...",
+        "Set a property of a worker, such as type, host, port or balance_workers",
         worker_property,
     ),
     placed(Directive::new(
         "JkMount",
         Arity::Take12,
         "URL-path worker[;rule=value ...] (in <Location>: without URL-path)",
-        "Which URLs a worker answers for; * and ? stand for anything",
+        "Map URLs to a worker; * and ? are wildcards",
         |command, args| mount(command, args, ""),
     )),
     placed(Directive::new(
         "JkUnMount",
         Arity::Take12,
         "URL-path worker|* (in <Location>: without URL-path)",
-        "Which of a worker's URLs it does not answer for",
+        "Exclude URLs from a worker's mounts",
         |command, args| mount(command, args, "!"),
     )),
     Directive::new(
         "JkMountFile",
         Arity::Take1,
         "file",
-        "A file of mounts: /path=worker, !/path=worker; read again when the server is reloaded",
+        "Read mounts from a file (/path=worker, !/path=worker); it is read again when the server is reloaded",
         mount_file,
     ),
     elsewhere("JkMountFileReload", "files are read again when the server is reloaded"),
@@ -60,14 +60,15 @@ pub(super) static DIRECTIVES: &[Directive] = &[
         "JkMountCopy",
         Arity::Take1,
         "On|Off|All",
-        "Whether mounts of the main server count in this virtual host, or in all",
+        "Copy the main server's mounts to this virtual host, or to all of them",
         mount_copy,
     ),
     Directive::new(
         "JkAutoAlias",
         Arity::Take1,
         "folder",
-        "The folder of web applications whose files are sent from here where no worker answers",
+        "Set the folder of web applications whose static files are served directly if no worker is mapped \
+            to their URL",
         |command, args| {
             command.server.jk.alias = Some(command.server_path(args.first()).into());
             Ok(())
@@ -77,7 +78,7 @@ pub(super) static DIRECTIVES: &[Directive] = &[
         "JkStripSession",
         Arity::Take12,
         "On|Off [;jsessionid]",
-        "Takes the session off URLs that no worker answers for",
+        "Remove the session ID from URLs that are not mapped to a worker",
         |command, args| {
             let is_on = choice(args.first(), &[("on", true), ("off", false)])?;
             command.server.jk.strip =
@@ -89,7 +90,7 @@ pub(super) static DIRECTIVES: &[Directive] = &[
         "JkEnvVar",
         Arity::Take12,
         "variable [value]",
-        "A variable that containers are told as an attribute of the request, and its value where it is not set",
+        "Pass a variable to servlet containers as a request attribute, with an optional default value",
         |command, args| {
             let own = &mut command.server.jk.variables;
             own.retain(|(name, _)| **name != *args.first());
@@ -101,14 +102,14 @@ pub(super) static DIRECTIVES: &[Directive] = &[
         "JkOptions",
         Arity::Iterate,
         "[+|-]option ...",
-        "How containers are told of requests",
+        "Set how requests are forwarded to servlet containers",
         option,
     ),
     Directive::new(
         "JkExtractSSL",
         Arity::Flag,
         "On|Off",
-        "Whether containers are told of the client's TLS connection",
+        "Pass information about the client's TLS connection to servlet containers",
         |command, args| {
             command.server.jk.extract_ssl = Some(args.flag());
             Ok(())
@@ -118,7 +119,7 @@ pub(super) static DIRECTIVES: &[Directive] = &[
         "JkWorkerIndicator",
         Arity::Take1,
         "JK_WORKER_NAME",
-        "The variable that names the worker for SetHandler jakarta-servlet",
+        "Set the variable that names the worker for SetHandler jakarta-servlet",
         |_, args| match args.first() {
             INDICATOR => Ok(()),
             _ => Err(format!(
@@ -156,8 +157,14 @@ type Set = fn(&mut Command<'_>, &Args) -> Result<(), String>;
 
 /// A name of mod_ssl's, which may be said.
 const fn usual(name: &'static str, form: &'static str, set: Set) -> Directive {
-    Directive::new(name, Arity::Take1, form, "What mod_ssl calls it; other names are not possible", set)
-        .with_effect(Effect::Harmless)
+    Directive::new(
+        name,
+        Arity::Take1,
+        form,
+        "Accepted only with mod_ssl's variable name; other names are not supported",
+        set,
+    )
+    .with_effect(Effect::Harmless)
 }
 
 fn of_tls(args: &Args, usual: &str) -> Result<(), String> {

@@ -38,63 +38,71 @@ const CONNECTION: &str = "connections belong to the front, which runs no site's 
 pub(super) static DIRECTIVES: &[Directive] = &[
     by_server(
         "PerlPostReadRequestHandler",
-        "Functions to call as soon as the request is read",
+        "Set the handlers of the first phase, right after the request is read",
         |cmd, args| of_server(cmd, Phase::PostReadRequest, args),
     ),
-    by_server("PerlTransHandler", "Functions that find the file of a URL", |cmd, args| {
+    by_server("PerlTransHandler", "Set the handlers that translate a URL to a file name", |cmd, args| {
         of_server(cmd, Phase::Trans, args)
     }),
-    by_server("PerlMapToStorageHandler", "Functions that look at the file of a request", |cmd, args| {
-        of_server(cmd, Phase::MapToStorage, args)
-    }),
+    by_server(
+        "PerlMapToStorageHandler",
+        "Set the handlers of the map-to-storage phase, which examine the file of a request",
+        |cmd, args| of_server(cmd, Phase::MapToStorage, args),
+    ),
     by_directory(
         "PerlInitHandler",
-        "PerlHeaderParserHandler in sections, else PerlPostReadRequestHandler",
+        "Set PerlHeaderParserHandler inside sections, PerlPostReadRequestHandler elsewhere",
         init,
     ),
-    by_directory("PerlHeaderParserHandler", "Functions to call once the directory is known", |cmd, args| {
-        of_directory(cmd, Phase::HeaderParser, args)
-    }),
-    by_directory("PerlAccessHandler", "Functions that decide by where a request comes from", |cmd, args| {
+    by_directory(
+        "PerlHeaderParserHandler",
+        "Set the handlers of the header parser phase, once the directory is known",
+        |cmd, args| of_directory(cmd, Phase::HeaderParser, args),
+    ),
+    by_directory("PerlAccessHandler", "Set the handlers of the access phase", |cmd, args| {
         of_directory(cmd, Phase::Access, args)
     }),
-    by_directory("PerlAuthenHandler", "Functions that find out who asks", |cmd, args| {
+    by_directory("PerlAuthenHandler", "Set the handlers of the authentication phase", |cmd, args| {
         of_directory(cmd, Phase::Authen, args)
     }),
-    by_directory("PerlAuthzHandler", "Functions that decide by who asks", |cmd, args| {
+    by_directory("PerlAuthzHandler", "Set the handlers of the authorization phase", |cmd, args| {
         of_directory(cmd, Phase::Authz, args)
     }),
-    by_directory("PerlTypeHandler", "Functions that find the media type", |cmd, args| {
+    by_directory("PerlTypeHandler", "Set the handlers that determine the media type", |cmd, args| {
         of_directory(cmd, Phase::Type, args)
     }),
-    by_directory("PerlFixupHandler", "Functions to call just before the answer", |cmd, args| {
-        of_directory(cmd, Phase::Fixup, args)
-    }),
+    by_directory(
+        "PerlFixupHandler",
+        "Set the handlers of the fixup phase, right before the response",
+        |cmd, args| of_directory(cmd, Phase::Fixup, args),
+    ),
     by_directory("PerlResponseHandler", RESPONSE, |cmd, args| of_directory(cmd, Phase::Response, args)),
     by_directory("PerlHandler", RESPONSE, |cmd, args| of_directory(cmd, Phase::Response, args)),
-    by_directory("PerlLogHandler", "Functions to call after the answer, for the log", |cmd, args| {
+    by_directory("PerlLogHandler", "Set the handlers of the log phase", |cmd, args| {
         of_directory(cmd, Phase::Log, args)
     }),
-    by_directory("PerlCleanupHandler", "Functions to call when everything is over", |cmd, args| {
-        of_directory(cmd, Phase::Cleanup, args)
-    }),
-    by_server("PerlChildInitHandler", "Functions to call in each new worker", child_init),
-    by_server("PerlChildExitHandler", "Functions to call in each worker that ends", child_exit),
+    by_directory(
+        "PerlCleanupHandler",
+        "Set the handlers of the cleanup phase, after the request",
+        |cmd, args| of_directory(cmd, Phase::Cleanup, args),
+    ),
+    by_server("PerlChildInitHandler", "Set the functions to call in each new worker", child_init),
+    by_server("PerlChildExitHandler", "Set the functions to call in each worker before it exits", child_exit),
     by_server("PerlOpenLogsHandler", LATE, late),
     by_server("PerlPostConfigHandler", LATE, late),
     missing("PerlProcessConnectionHandler", Action::Refused(CONNECTION)),
     missing("PerlPreConnectionHandler", Action::Refused(CONNECTION)),
-    by_directory("PerlInputFilterHandler", "Functions that change what a request's body is", |cmd, args| {
+    by_directory("PerlInputFilterHandler", "Set filters for request bodies", |cmd, args| {
         of_directory(cmd, Phase::InputFilter, args)
     }),
-    by_directory("PerlOutputFilterHandler", "Functions that change what is answered", |cmd, args| {
+    by_directory("PerlOutputFilterHandler", "Set filters for responses", |cmd, args| {
         of_directory(cmd, Phase::OutputFilter, args)
     }),
     Directive::new(
         "PerlSetInputFilter",
         Arity::Take1,
         "filter[;filter...]",
-        "The server's own filters for request bodies",
+        "Set the server's own filters for request bodies",
         |cmd, args| {
             let names = filters(cmd, Way::Input, args)?;
             super::dir(cmd).input_filters = Some(names);
@@ -106,7 +114,7 @@ pub(super) static DIRECTIVES: &[Directive] = &[
         "PerlSetOutputFilter",
         Arity::Take1,
         "filter[;filter...]",
-        "The server's own filters for what is answered",
+        "Set the server's own filters for responses",
         |cmd, args| {
             let names = filters(cmd, Way::Output, args)?;
             super::dir(cmd).output_filters = Some(names);
@@ -114,14 +122,26 @@ pub(super) static DIRECTIVES: &[Directive] = &[
         },
     )
     .allowed(Contexts::ANYWHERE, Overrides::ALL),
-    Directive::new("PerlAddAuthzProvider", Arity::Take2, PROVIDER, "A condition for Require", registers),
-    Directive::new("PerlAddAuthnProvider", Arity::Take2, PROVIDER, "Who checks passwords", registers),
+    Directive::new(
+        "PerlAddAuthzProvider",
+        Arity::Take2,
+        PROVIDER,
+        "Define a condition for Require",
+        registers,
+    ),
+    Directive::new(
+        "PerlAddAuthnProvider",
+        Arity::Take2,
+        PROVIDER,
+        "Define a provider that checks passwords",
+        registers,
+    ),
 ];
 
 const PROVIDER: &str = "name package|function|package->method";
 
-const RESPONSE: &str = "Functions that answer, where the handler is perl-script or modperl";
-const LATE: &str = "Functions to call once everything is loaded, in the warm parent of the site";
+const RESPONSE: &str = "Set the response handlers, used with the handler perl-script or modperl";
+const LATE: &str = "Set the functions to call in the warm parent of the site once everything is loaded";
 
 /// Handlers by phase, in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

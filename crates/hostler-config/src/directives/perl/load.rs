@@ -36,62 +36,73 @@ const FRESH: &str =
     "a reload of Hostler begins with fresh interpreters where what they have loaded has changed";
 
 pub(super) static DIRECTIVES: &[Directive] = &[
-    loads("PerlModule", "module ...", "Modules to load beforehand", module),
+    loads("PerlModule", "module ...", "Load modules before workers are forked", module),
     loads(
         "PerlRequire",
         "file ...",
-        "Files to run beforehand; relative to ServerRoot if they are there, else to @INC",
+        "Set files to run before workers are forked; relative to ServerRoot if they exist there, otherwise \
+            searched in @INC",
         |cmd, args| file(cmd, PreloadKind::File, args),
     ),
     Directive::new(
         "PerlConfigRequire",
         Arity::Iterate,
         "file ...",
-        "Files to run beforehand",
+        "Set files to run before workers are forked",
         |cmd, args| file(cmd, PreloadKind::File, args),
     ),
     Directive::new(
         "PerlPostConfigRequire",
         Arity::Iterate,
         "file ...",
-        "Files to run beforehand, once everything else is loaded",
+        "Set files to run before workers are forked, after everything else is loaded",
         |cmd, args| file(cmd, PreloadKind::LateFile, args),
     ),
     Directive::new(
         "PerlLoadModule",
         Arity::Iterate,
         "module ...",
-        "Modules to load beforehand that add directives (Apache2::Module::add)",
+        "Load modules that add directives (Apache2::Module::add) before workers are forked",
         module,
     ),
     Directive::section(
         "Perl",
         "<Perl>",
-        "Code to run beforehand, as the site's user; what it builds of configuration stands in its place",
+        "Run Perl code before workers are forked, as the site's user; the configuration it builds takes the \
+            section's place",
         section::open,
     ),
     Directive::new(
         "PerlSwitches",
         Arity::Iterate,
         "switch ...",
-        "Switches of the interpreter",
+        "Set command-line switches of the interpreter",
         |cmd, args| {
             switch(cmd, args.first());
             Ok(())
         },
     ),
-    Directive::new("PerlTaintCheck", Arity::Flag, "On|Off", "The interpreter's switch -T", |cmd, args| {
-        flag(cmd, args, "-T")
-    }),
-    Directive::new("PerlWarn", Arity::Flag, "On|Off", "The interpreter's switch -w", |cmd, args| {
-        flag(cmd, args, "-w")
-    }),
+    Directive::new(
+        "PerlTaintCheck",
+        Arity::Flag,
+        "On|Off",
+        "Enable taint mode (the interpreter's switch -T)",
+        |cmd, args| flag(cmd, args, "-T"),
+    ),
+    Directive::new(
+        "PerlWarn",
+        Arity::Flag,
+        "On|Off",
+        "Enable warnings (the interpreter's switch -w)",
+        |cmd, args| flag(cmd, args, "-w"),
+    ),
     Directive::new(
         "PerlApiVersion",
         Arity::Take1,
         "1|2",
-        "The generation of mod_perl's API that programs get (default: 1 where classes like Apache::Registry are \
-         named and none like ModPerl::Registry, or PerlHandler and not PerlResponseHandler; else 2)",
+        "Set the generation of the mod_perl API (default: 1 if classes such as Apache::Registry are \
+            configured and none such as ModPerl::Registry, or PerlHandler and not PerlResponseHandler; \
+            otherwise 2)",
         |cmd, args| {
             cmd.server.perl.api_version = Some(number(args.first(), 1..=2u8)?);
             Ok(())

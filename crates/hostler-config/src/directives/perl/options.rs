@@ -9,7 +9,7 @@ pub(super) static DIRECTIVES: &[Directive] = &[
         "PerlOptions",
         Arity::Iterate,
         "[+|-]option ...",
-        "How Perl handlers are called",
+        "Set how Perl handlers are called",
         set_options,
     )
     .allowed(Contexts::ANYWHERE, Overrides::ALL),
@@ -17,7 +17,7 @@ pub(super) static DIRECTIVES: &[Directive] = &[
         "PerlSendHeader",
         Arity::Flag,
         "On|Off",
-        "Whether what a program prints begins with its header (PerlOptions ParseHeaders)",
+        "Parse the header that a program prints (PerlOptions ParseHeaders)",
         |cmd, args| signed(cmd, args, Bits::PARSE_HEADERS),
     )
     .allowed(Contexts::ANYWHERE, Overrides::ALL),
@@ -25,7 +25,7 @@ pub(super) static DIRECTIVES: &[Directive] = &[
         "PerlSetupEnv",
         Arity::Flag,
         "On|Off",
-        "Whether a program finds CGI's variables in its environment (PerlOptions SetupEnv)",
+        "Set CGI variables in the environment of programs (PerlOptions SetupEnv)",
         |cmd, args| signed(cmd, args, Bits::SETUP_ENV),
     )
     .allowed(Contexts::ANYWHERE, Overrides::ALL),

@@ -7,7 +7,7 @@ pub(super) static DIRECTIVES: &[Directive] = &[
         "PerlSetVar",
         Arity::Take2,
         "name value",
-        "A value for programs to ask for (dir_config)",
+        "Set a variable that programs can read (dir_config)",
         set_var,
     )
     .allowed(Contexts::ANYWHERE, Overrides::ALL),
@@ -15,7 +15,7 @@ pub(super) static DIRECTIVES: &[Directive] = &[
         "PerlAddVar",
         Arity::Iterate2,
         "name value ...",
-        "Further values under a name (dir_config->get)",
+        "Add a value to a variable (dir_config->get)",
         add_var,
     )
     .allowed(Contexts::ANYWHERE, Overrides::ALL),
@@ -23,7 +23,7 @@ pub(super) static DIRECTIVES: &[Directive] = &[
         "PerlSetEnv",
         Arity::Take2,
         "name value",
-        "An environment variable of Perl programs",
+        "Set an environment variable of Perl programs",
         set_env,
     )
     .allowed(Contexts::ANYWHERE, Overrides::ALL),
@@ -31,29 +31,25 @@ pub(super) static DIRECTIVES: &[Directive] = &[
         "PerlPassEnv",
         Arity::Take1,
         "name",
-        "Passes an environment variable of the server on to Perl programs",
+        "Pass an environment variable of the server to Perl programs",
         pass_env,
     ),
-    dispatch("DispatchPrefix", "class", "Apache::Dispatch: the class that the Location stands for"),
+    dispatch("DispatchPrefix", "class", "Set the class that the Location maps to (Apache::Dispatch)"),
     dispatch(
         "DispatchLocation",
         "URL-path",
-        "Apache::Dispatch: the Location, where the section does not tell",
+        "Set the Location to dispatch from, if the section does not set it (Apache::Dispatch)",
     ),
     dispatch(
         "DispatchExtras",
         "Pre|Post|Error ...",
-        "Apache::Dispatch: methods called before, after, and on errors",
+        "Set which extra methods are called: before, after and on errors (Apache::Dispatch)",
     ),
-    dispatch("DispatchStat", "On|Off|ISA", "Apache::Dispatch: whether changed classes are loaded again"),
-    dispatch("DispatchISA", "class ...", "Apache::Dispatch: ancestors that classes get"),
-    dispatch("DispatchAUTOLOAD", "On|Off", "Apache::Dispatch: whether AUTOLOAD may answer"),
-    dispatch(
-        "DispatchRequire",
-        "On|Off",
-        "Apache::Dispatch: whether classes are loaded when they are needed",
-    ),
-    dispatch("DispatchUpperCase", "On|Off", "Apache::Dispatch: whether /foo leads to Foo"),
+    dispatch("DispatchStat", "On|Off|ISA", "Reload classes that have changed (Apache::Dispatch)"),
+    dispatch("DispatchISA", "class ...", "Add base classes to dispatched classes (Apache::Dispatch)"),
+    dispatch("DispatchAUTOLOAD", "On|Off", "Allow AUTOLOAD methods to respond (Apache::Dispatch)"),
+    dispatch("DispatchRequire", "On|Off", "Load classes on demand (Apache::Dispatch)"),
+    dispatch("DispatchUpperCase", "On|Off", "Map /foo to the class Foo (Apache::Dispatch)"),
 ];
 
 /// Directives that Apache::Dispatch adds to Apache's: short for PerlSetVar with the same name.

@@ -74,10 +74,11 @@ pub(super) const PROGRAMS: Directive = Directive::new(
     "HostlerSitePrograms",
     Arity::Take1,
     "number|max",
-    "Programs that are started for one request each (CGI, SSI exec) and may run at once for the site's user; further \
-     requests wait in a queue (default: a quarter of MaxRequestWorkers, at least 16; all of them where there is one \
-     site). Where there are several, the last eighth of MaxRequestWorkers (1 to 16 places) goes only to sites that \
-     run no program, whatever is configured here",
+    "Limit how many programs that are started for a single request each (CGI, SSI exec) run at once for the \
+        site's user; further requests are queued (default: a quarter of MaxRequestWorkers, at least 16; \
+        all of them if there is only one site). If there are several sites, the last eighth of \
+        MaxRequestWorkers (1 to 16 places) is reserved for sites that run no program, regardless of this \
+        setting",
     |cmd, args| {
         cmd.server.core.site_bounds.programs = Some(bound(args.first(), |word| number(word, 1..=1_000_000))?);
         Ok(())
@@ -88,8 +89,8 @@ pub(super) const CONNECTIONS: Directive = Directive::new(
     "HostlerSiteConnections",
     Arity::Take1,
     "number|max",
-    "Requests of the site's user that may be answered at once, each of which keeps a connection busy; further ones get \
-     503 (default: half of the connections that the server may have)",
+    "Limit the number of concurrent requests of the site's user, each of which occupies a connection; \
+        further requests get 503 (default: half of the server's connection limit)",
     |cmd, args| {
         cmd.server.core.site_bounds.connections =
             Some(bound(args.first(), |word| number(word, 1..=10_000_000))?);
@@ -101,8 +102,8 @@ pub(super) const REQUESTS: Directive = Directive::new(
     "HostlerSiteRequests",
     Arity::Take12,
     "number|max [at once]",
-    "Requests in a second that the site's user's virtual hosts answer on average, and how many at once after a \
-     silence (default: as many as in a second); further ones get 429 (default: no bound)",
+    "Limit the average requests/s of all virtual hosts of the site's user, and the burst size (default: the \
+        number per second); further requests get 429 (default: no limit)",
     |cmd, args| {
         cmd.server.core.site_bounds.requests = Some(rate(args.first(), args.word(1))?);
         Ok(())
@@ -113,9 +114,10 @@ pub(super) const CONNECTIONS_PER_ADDRESS: Directive = Directive::new(
     "HostlerConnectionsPerAddress",
     Arity::Take1,
     "number|max",
-    "Connections that one address may have (of IPv6 one network of 64 bits). With one more its oldest silent one is \
-     closed, or, where none is silent, the new one (default: half of all that the server may have; max for a proxy \
-     that brings all clients)",
+    "Limit the number of connections from one client address (for IPv6, one /64 network). A further \
+        connection closes the oldest idle one from that address, or is closed itself if none is idle \
+        (default: half of the server's connection limit; use max behind a proxy through which all \
+        clients connect)",
     |cmd, args| {
         cmd.process.address_bounds.connections =
             Some(bound(args.first(), |word| number(word, 1..=10_000_000))?);
@@ -128,8 +130,8 @@ pub(super) const REQUESTS_PER_ADDRESS: Directive = Directive::new(
     "HostlerRequestsPerAddress",
     Arity::Take12,
     "number|max [at once]",
-    "Requests in a second that are answered to one address (of IPv6 one network of 64 bits) on average, and how many \
-     at once after a silence (default: as many as in a second); further ones get 429 (default: no bound)",
+    "Limit the average requests/s of one client address (for IPv6, one /64 network), and the burst size \
+        (default: the number per second); further requests get 429 (default: no limit)",
     |cmd, args| {
         cmd.process.address_bounds.requests = Some(rate(args.first(), args.word(1))?);
         Ok(())
@@ -141,9 +143,10 @@ pub(super) const WORKER_TIMEOUT: Directive = Directive::new(
     "HostlerWorkerTimeout",
     Arity::Take1,
     "seconds|max",
-    "Time in which a worker of PHP, Perl, PSGI or WSGI (without a process group) may neither read nor write while it is at a \
-     request; then it is killed, and the request gets 504 (default: max, no limit, as in Apache, where Timeout does not \
-     limit programs that run in the server; max_execution_time limits the CPU time of PHP)",
+    "Kill a worker of PHP, Perl, PSGI or WSGI (without a process group) that neither reads nor writes for \
+        this many seconds during a request, which then gets 504 (default max: no limit, as in Apache, \
+        where Timeout does not limit programs that run in the server; max_execution_time limits the CPU \
+        time of PHP)",
     |cmd, args| {
         cmd.server.core.site_bounds.worker_timeout =
             Some(bound(args.first(), |word| number(word, 1..=10_000_000))?);

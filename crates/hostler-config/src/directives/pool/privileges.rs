@@ -34,9 +34,9 @@ pub(super) const NO_NEW_PRIVILEGES: Directive = Directive::new(
     "HostlerNoNewPrivileges",
     Arity::Take1,
     "none|engines|all",
-    "Which programs can gain nothing by set-user-id and set-group-id programs (no_new_privs of prctl(2)): none of them, \
-     warm workers (default), or CGI and FastCGI programs and commands of SSI too. A worker that sends mail by a set-id sendmail needs \
-     none",
+    "Set which programs cannot gain privileges through set-user-ID and set-group-ID programs (no_new_privs, \
+        prctl(2)): none, warm workers (engines, default), or also CGI and FastCGI programs and SSI \
+        commands (all). A worker that sends mail through a set-ID sendmail needs the value none",
     |cmd, args| {
         let words = [
             ("none", NoNewPrivileges::None),

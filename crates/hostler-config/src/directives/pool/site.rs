@@ -36,8 +36,8 @@ pub(super) const MEMORY: Directive = Directive::new(
     "HostlerSiteMemory",
     Arity::Take1,
     "bytes[K|M|G]|max",
-    "Memory that all processes of the site's user may take together (cgroup memory.max); above it the kernel ends one \
-     of them (default: no limit)",
+    "Limit the memory of all processes of the site's user together (cgroup memory.max); above it the kernel \
+        kills one of them (default: no limit)",
     |cmd, args| {
         cmd.server.core.site_limits.memory = Some(limit(args, bytes)?);
         Ok(())
@@ -48,8 +48,8 @@ pub(super) const CPU: Directive = Directive::new(
     "HostlerSiteCPU",
     Arity::Take1,
     "percent%|max",
-    "Processor time that all processes of the site's user may take together, in percent of one processor (cgroup \
-     cpu.max; default: no limit)",
+    "Limit the CPU time of all processes of the site's user together, in percent of one CPU (cgroup \
+        cpu.max; default: no limit)",
     |cmd, args| {
         cmd.server.core.site_limits.cpu = Some(limit(args, percent)?);
         Ok(())
@@ -60,8 +60,8 @@ pub(super) const TASKS: Directive = Directive::new(
     "HostlerSiteTasks",
     Arity::Take1,
     "number|max",
-    "Processes and threads that the site's user may have in all, the server's own for the site among them (cgroup \
-     pids.max; default: no limit)",
+    "Limit the number of processes and threads of the site's user, including the server's own processes for \
+        the site (cgroup pids.max; default: no limit)",
     |cmd, args| {
         cmd.server.core.site_limits.tasks = Some(limit(args, tasks)?);
         Ok(())

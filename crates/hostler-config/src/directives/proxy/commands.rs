@@ -17,7 +17,7 @@ const NO_FORWARD_PROXY: &str = "Hostler is not a forward proxy: it answers for i
 
 /// One that matters to forward proxies alone.
 const fn forward(name: &'static str) -> Directive {
-    let directive = Directive::new(name, Arity::RawArgs, "", "Has no effect", |_, _| Ok(()));
+    let directive = Directive::new(name, Arity::RawArgs, "", "No effect", |_, _| Ok(()));
     Directive { action: Action::Ignored(NO_FORWARD_PROXY), ..directive }
 }
 
@@ -30,25 +30,25 @@ const fn config(directive: Directive) -> Directive {
 }
 
 pub(super) static DIRECTIVES: &[Directive] = &[
-    Directive::section("Proxy", "<Proxy URL|* [name=value ...]>", "Settings for URLs of other servers", open),
+    Directive::section("Proxy", "<Proxy URL|* [name=value ...]>", "Apply directives to proxied URLs", open),
     Directive::section(
         "ProxyMatch",
         "<ProxyMatch regex>",
-        "Settings for URLs of other servers, by pattern",
+        "Apply directives to proxied URLs that match a regular expression",
         open,
     ),
     config(Directive::new(
         "ProxyPass",
         Arity::RawArgs,
         "[~] URL-path !|URL [name=value ...] [nocanon] [interpolate] [noquery] [mapping=encoded|servlet] (~: a regex; in <Location>: without URL-path)",
-        "Which URLs another server answers for",
+        "Map URLs to a backend",
         |command, args| pass(command, args, false),
     )),
     config(Directive::new(
         "ProxyPassMatch",
         Arity::RawArgs,
         "regex !|URL (with $1 ... $9) [name=value ...] [nocanon] [interpolate] [noquery] [mapping=encoded] (in <Location>: without regex)",
-        "Which URLs another server answers for, by pattern",
+        "Map URLs that match a regular expression to a backend",
         |command, args| pass(command, args, true),
     )),
     config(
@@ -56,7 +56,7 @@ pub(super) static DIRECTIVES: &[Directive] = &[
             "ProxyPassReverse",
             Arity::Take123,
             "URL-path URL [interpolate] (in <Location>: without URL-path)",
-            "How URLs in fields of another server's answer begin here",
+            "Rewrite backend URLs in response header fields to URLs of this server",
             reverse,
         )
         .with_effect(Effect::Harmless),
@@ -66,7 +66,7 @@ pub(super) static DIRECTIVES: &[Directive] = &[
             "ProxyPassReverseCookiePath",
             Arity::Take23,
             "path-there path-here [interpolate]",
-            "How paths of another server's cookies begin here",
+            "Rewrite the path of backend cookies",
             |command, args| {
                 let reverse = cookie(args)?;
                 command.dir.proxy.cookie_paths.push(reverse);
@@ -80,7 +80,7 @@ pub(super) static DIRECTIVES: &[Directive] = &[
             "ProxyPassReverseCookieDomain",
             Arity::Take23,
             "domain-there domain-here [interpolate]",
-            "What domains of another server's cookies are here",
+            "Rewrite the domain of backend cookies",
             |command, args| {
                 let reverse = cookie(args)?;
                 command.dir.proxy.cookie_domains.push(reverse);
@@ -93,7 +93,7 @@ pub(super) static DIRECTIVES: &[Directive] = &[
         "ProxyPassInterpolateEnv",
         Arity::Flag,
         "On|Off",
-        "Puts variables in where ProxyPass and its kin say interpolate",
+        "Interpolate variables in ProxyPass and related directives that have the flag interpolate",
         |command, args| {
             command.dir.proxy.interpolate = Some(args.flag());
             Ok(())
@@ -103,7 +103,7 @@ pub(super) static DIRECTIVES: &[Directive] = &[
         "ProxyPassInherit",
         Arity::Flag,
         "On|Off",
-        "Whether ProxyPass of the main server counts here",
+        "Inherit ProxyPass directives of the main server",
         |command, args| {
             command.server.proxy.inherit = Some(args.flag());
             Ok(())
@@ -113,7 +113,7 @@ pub(super) static DIRECTIVES: &[Directive] = &[
         "ProxyPreserveHost",
         Arity::Flag,
         "On|Off",
-        "Hands the client's Host on to other servers",
+        "Pass the client's Host header to backends",
         |command, args| {
             command.dir.proxy.preserve_host = Some(args.flag());
             Ok(())
@@ -123,7 +123,7 @@ pub(super) static DIRECTIVES: &[Directive] = &[
         "ProxyErrorOverride",
         Arity::TakeArgv,
         "On|Off [status ...]",
-        "Answers of other servers that become pages of this one",
+        "Replace error responses of backends with the server's own error pages",
         error_override,
     )),
     config(
@@ -131,7 +131,7 @@ pub(super) static DIRECTIVES: &[Directive] = &[
             "ProxyAddHeaders",
             Arity::Flag,
             "On|Off",
-            "Tells other servers of the client (X-Forwarded-For, -Host and -Server)",
+            "Send information about the client to backends (X-Forwarded-For, -Host and -Server)",
             |command, args| {
                 command.dir.proxy.add_headers = Some(args.flag());
                 Ok(())
@@ -144,7 +144,7 @@ pub(super) static DIRECTIVES: &[Directive] = &[
             "Proxy100Continue",
             Arity::Flag,
             "On|Off",
-            "Hands Expect: 100-continue on to other servers",
+            "Forward Expect: 100-continue to backends",
             |command, args| {
                 command.dir.proxy.forward_continue = Some(args.flag());
                 Ok(())
@@ -156,7 +156,7 @@ pub(super) static DIRECTIVES: &[Directive] = &[
         "ProxyVia",
         Arity::Take1,
         "Off|On|Full|Block",
-        "What Via fields tell of this server",
+        "Set how this server appears in Via header fields",
         |command, args| {
             let words = [("off", Via::Off), ("on", Via::On), ("full", Via::Full), ("block", Via::Block)];
             command.server.proxy.via = Some(choice(args.first(), &words)?);
@@ -168,7 +168,7 @@ pub(super) static DIRECTIVES: &[Directive] = &[
         "ProxyTimeout",
         Arity::Take1,
         "seconds",
-        "How long another server may be silent",
+        "Set the timeout for responses of backends in seconds",
         |command, args| {
             let timeout = milliseconds(args.first(), 1000)?;
             if timeout == 0 {
@@ -183,7 +183,7 @@ pub(super) static DIRECTIVES: &[Directive] = &[
         "ProxyBadHeader",
         Arity::Take1,
         "IsError|Ignore|StartBody",
-        "What becomes of an answer with a malformed head",
+        "Set how malformed response headers are handled",
         |command, args| {
             let words = [
                 ("iserror", BadHeader::IsError),
@@ -199,7 +199,7 @@ pub(super) static DIRECTIVES: &[Directive] = &[
         "ProxyMaxForwards",
         Arity::Take1,
         "number",
-        "The Max-Forwards of requests that have none",
+        "Set the Max-Forwards header of requests that have none",
         |command, args| {
             let digits = args.first().strip_prefix('-').unwrap_or(args.first());
             let many: i64 = number(digits, 0..=1_000_000)?;
@@ -212,7 +212,7 @@ pub(super) static DIRECTIVES: &[Directive] = &[
         "ProxyIOBufferSize",
         Arity::Take1,
         "bytes",
-        "How much is read of an answer at once",
+        "Set the size of the read buffer for responses in bytes",
         |command, args| {
             command.server.proxy.io_buffer = Some(buffer(args.first())?.max(8192));
             Ok(())
@@ -223,7 +223,7 @@ pub(super) static DIRECTIVES: &[Directive] = &[
         "ProxyReceiveBufferSize",
         Arity::Take1,
         "bytes",
-        "The kernel's buffer for answers; 0: what the kernel finds right",
+        "Set the kernel's receive buffer for responses in bytes; 0: the system default",
         |command, args| {
             command.server.proxy.receive_buffer = Some(buffer(args.first())? as u32);
             Ok(())
@@ -234,7 +234,7 @@ pub(super) static DIRECTIVES: &[Directive] = &[
         "ProxySourceAddress",
         Arity::Take1,
         "address",
-        "The address to connect from",
+        "Set the local address of connections to backends",
         |command, args| {
             let address =
                 args.first().parse().map_err(|_| format!("\"{}\" is not an IP address", args.first()))?;
@@ -246,7 +246,7 @@ pub(super) static DIRECTIVES: &[Directive] = &[
         "ProxyStatus",
         Arity::Take1,
         "Off|On|Full",
-        "Whether the status page shows other servers",
+        "Show backends on the status page",
         |command, args| {
             let words = [("off", StatusLine::Off), ("on", StatusLine::On), ("full", StatusLine::Full)];
             command.server.proxy.status = Some(choice(args.first(), &words)?);
@@ -258,21 +258,21 @@ pub(super) static DIRECTIVES: &[Directive] = &[
         "BalancerMember",
         Arity::RawArgs,
         "balancer://name URL [name=value ...] (in <Proxy balancer://name>: without the first)",
-        "A server of a balancer",
+        "Add a member to a balancer",
         member,
     )),
     config(Directive::new(
         "ProxySet",
         Arity::RawArgs,
         "URL name=value ... (in <Proxy URL>: without the URL)",
-        "Parameters of a server or a balancer",
+        "Set parameters of a backend or a balancer",
         set,
     )),
     Directive::new(
         "BalancerInherit",
         Arity::Flag,
         "On|Off",
-        "Whether balancers of the main server are known here",
+        "Inherit balancers of the main server",
         |command, args| {
             command.server.proxy.inherit_balancers = Some(args.flag());
             Ok(())
@@ -282,7 +282,7 @@ pub(super) static DIRECTIVES: &[Directive] = &[
         "BalancerGrowth",
         Arity::Take1,
         "number",
-        "Without effect: members are those of the configuration",
+        "No effect: balancer members come from the configuration only",
         |_, args| number(args.first(), 1..=1000_u32).map(|_| ()),
     )
     .with_effect(Effect::Harmless),
@@ -290,7 +290,7 @@ pub(super) static DIRECTIVES: &[Directive] = &[
         "BalancerPersist",
         Arity::Flag,
         "On|Off",
-        "Without effect: after a reload states are those of the configuration",
+        "No effect: after a reload, member states are those of the configuration",
         |_, _| Ok(()),
     )
     .with_effect(Effect::Harmless),
@@ -298,7 +298,7 @@ pub(super) static DIRECTIVES: &[Directive] = &[
         "ProxyRequests",
         Arity::Flag,
         "Off",
-        "Whether this is a forward proxy: it is not",
+        "Only Off is accepted: Hostler is not a forward proxy",
         |_, args| {
             if args.flag() { Err(format!("On is not possible: {NO_FORWARD_PROXY}")) } else { Ok(()) }
         },
@@ -317,7 +317,7 @@ pub(super) static WSTUNNEL: &[Directive] = &[Directive::new(
     "ProxyWebsocketFallbackToProxyHttp",
     Arity::Flag,
     "On|Off",
-    "Without effect: requests that ask for no upgrade go to the server as they are",
+    "No effect: requests without an upgrade are always proxied as plain HTTP",
     |_, _| Ok(()),
 )];
 

@@ -7,7 +7,7 @@ pub(super) static DIRECTIVES: &[Directive] = &[
         "SessionCryptoPassphrase",
         Arity::Iterate,
         "secret ...",
-        "Encrypts sessions; further ones decrypt what was encrypted with them",
+        "Set the passphrase that encrypts sessions; further ones only decrypt existing sessions",
         passphrase,
     )
     .allowed(Contexts::ANYWHERE, Overrides::AUTH_CONFIG),
@@ -15,7 +15,7 @@ pub(super) static DIRECTIVES: &[Directive] = &[
         "SessionCryptoPassphraseFile",
         Arity::Take1,
         "file",
-        "The same, one on each line of a file that root reads at the start",
+        "Read session passphrases, one per line, from a file; root reads it at startup",
         file,
     )
     .allowed(Contexts::CONFIG, Overrides::NONE),
@@ -23,7 +23,7 @@ pub(super) static DIRECTIVES: &[Directive] = &[
         "SessionCryptoCipher",
         Arity::Take1,
         "aes128|aes192|aes256",
-        "How sessions are encrypted (aes256)",
+        "Set the session cipher (default aes256)",
         |command, args| {
             command.dir.session.cipher = Some(Cipher::named(args.first())?);
             Ok(())
@@ -34,7 +34,7 @@ pub(super) static DIRECTIVES: &[Directive] = &[
         "SessionCryptoDriver",
         Arity::Take12,
         "name [parameters]",
-        "Has no effect: Hostler brings its own",
+        "No effect: Hostler has its own implementation",
         |_, _| Ok(()),
     )
     .allowed(Contexts::GLOBAL, Overrides::NONE)

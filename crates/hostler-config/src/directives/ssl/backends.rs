@@ -151,12 +151,12 @@ macro_rules! path {
 }
 
 pub(super) static DIRECTIVES: &[Directive] = &[
-    flag!("SSLProxyEngine", "Speaks TLS with other servers whose URLs say https or wss", engine),
+    flag!("SSLProxyEngine", "Enable TLS for connections to https and wss backends", engine),
     directive(
         "SSLProxyVerify",
         Arity::Take1,
         "none|optional|require|optional_no_ca",
-        "Whether other servers' certificates must be signed by somebody who is trusted",
+        "Set how backend certificates are verified",
         |command, args| {
             let verify = verify_of(args.first())?;
             with(command, |backends| {
@@ -169,7 +169,7 @@ pub(super) static DIRECTIVES: &[Directive] = &[
         "SSLProxyVerifyDepth",
         Arity::Take1,
         "number",
-        "How many certificates may stand above another server's",
+        "Limit the number of CA certificates in the chain of a backend certificate",
         |command, args| {
             let depth = args.first();
             let depth = depth.parse().map_err(|_| format!("\"{depth}\" is not a number from 0 to 255"))?;
@@ -181,27 +181,34 @@ pub(super) static DIRECTIVES: &[Directive] = &[
     ),
     path!(
         "SSLProxyCACertificateFile",
-        "Certificates of those who may sign other servers' certificates",
+        "Set the file of CA certificates that backend certificates are verified against",
         servers.ca_file
     ),
     path!(
         "SSLProxyCACertificatePath",
         "/",
-        "The same, in a folder as openssl rehash leaves it",
+        "Set the folder of CA certificates that backend certificates are verified against; only files with \
+            hashed names (openssl rehash) are read",
         servers.ca_path
     ),
-    path!("SSLProxyCARevocationFile", "Lists of revoked certificates of other servers", servers.revoked_file),
+    path!(
+        "SSLProxyCARevocationFile",
+        "Set the file of revocation lists (CRLs) for backend certificates",
+        servers.revoked_file
+    ),
     path!(
         "SSLProxyCARevocationPath",
         "/",
-        "The same, in a folder as openssl rehash leaves it",
+        "Set the folder of revocation lists (CRLs) for backend certificates; only files with hashed names \
+            (openssl rehash) are read",
         servers.revoked_path
     ),
     directive(
         "SSLProxyCARevocationCheck",
         Arity::Take12,
         "chain|leaf|none [no_crl_for_cert_ok]",
-        "Which certificates of other servers are looked up in the lists of revoked ones",
+        "Set which backend certificates are checked against revocation lists (CRLs): the whole chain, or \
+            only the backend's own",
         |command, args| {
             let check: RevocationCheck = revocation_of(args)?;
             with(command, |backends| {
@@ -212,35 +219,41 @@ pub(super) static DIRECTIVES: &[Directive] = &[
     ),
     flag!(
         "SSLProxyCheckPeerName",
-        "Whether another server's certificate must have the name that it is called by",
+        "Require a backend certificate to match the backend's host name",
         check_name
     ),
     flag!(
         "SSLProxyCheckPeerCN",
-        "The same of the common name alone, where SSLProxyCheckPeerName is off",
+        "Require the common name of a backend certificate to match the backend's host name, if \
+            SSLProxyCheckPeerName is off",
         check_cn
     ),
     flag!(
         "SSLProxyCheckPeerExpire",
-        "Whether another server's certificate must be valid at this time",
+        "Reject backend certificates that are expired or not yet valid",
         check_expire
     ),
     path!(
         "SSLProxyMachineCertificateFile",
-        "Certificates that other servers are shown, with their keys",
+        "Set the file of client certificates and keys that are presented to backends",
         machine_file
     ),
-    path!("SSLProxyMachineCertificatePath", EVERY_FILE, "The same, in all files of a folder", machine_path),
+    path!(
+        "SSLProxyMachineCertificatePath",
+        EVERY_FILE,
+        "Set the folder of client certificates and keys that are presented to backends; every file is read",
+        machine_path
+    ),
     path!(
         "SSLProxyMachineCertificateChainFile",
-        "Certificates that vouch for those that other servers are shown",
+        "Set the file of intermediate certificates for client certificates that are presented to backends",
         machine_chain
     ),
     directive(
         "SSLProxyProtocol",
         Arity::TakeArgv,
         "[+|-]all|TLSv1.2|TLSv1.3 ...",
-        "Versions of TLS to other servers",
+        "Set the TLS versions for connections to backends",
         |command, args| {
             let protocols = Protocols::parse(&args.words)?;
             with(command, |backends| {
@@ -253,7 +266,7 @@ pub(super) static DIRECTIVES: &[Directive] = &[
         "SSLProxyCipherSuite",
         Arity::Take12,
         "[SSL|TLSv1.3] list",
-        "Cipher suites to other servers, of those that Hostler has",
+        "Set the cipher suites for connections to backends, among those that Hostler supports",
         |command, args| {
             let (protocol, list) = match args.word(1) {
                 Some(list) => (args.first(), list),

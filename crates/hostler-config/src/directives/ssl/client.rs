@@ -154,7 +154,7 @@ pub(super) static DIRECTIVES: &[Directive] = &[
         "SSLVerifyClient",
         Arity::Take1,
         "none|optional|require|optional_no_ca",
-        "Whether clients show a certificate",
+        "Set how client certificates are requested and verified",
         verify,
     )
     .allowed(Contexts::ANYWHERE, Overrides::AUTH_CONFIG),
@@ -162,37 +162,45 @@ pub(super) static DIRECTIVES: &[Directive] = &[
         "SSLVerifyDepth",
         Arity::Take1,
         "number",
-        "How many certificates may stand above a client's",
+        "Limit the number of CA certificates in the chain of a client certificate",
         depth,
     )
     .allowed(Contexts::ANYWHERE, Overrides::AUTH_CONFIG),
-    file!("SSLCACertificateFile", "Certificates of those who may sign clients' certificates", ca_file),
+    file!(
+        "SSLCACertificateFile",
+        "Set the file of CA certificates that client certificates are verified against",
+        ca_file
+    ),
     folder!(
         "SSLCACertificatePath",
-        "The same, in a folder as openssl rehash leaves it: files with other names are not trusted",
+        "Set the folder of CA certificates that client certificates are verified against; only files with \
+            hashed names (openssl rehash) are trusted",
         ca_path "/",
         ca_names EVERY_FILE
     ),
     file!(
         "SSLCADNRequestFile",
-        "Certificates whose names clients are told when they are asked for theirs",
+        "Set the file of CA certificates whose names are sent when a client certificate is requested",
         names_file
     ),
-    folder!("SSLCADNRequestPath", "The same, as a folder, of which every file counts", names_path EVERY_FILE),
-    file!("SSLCARevocationFile", "Lists of revoked certificates", revoked_file),
-    folder!("SSLCARevocationPath", "The same, in a folder as openssl rehash leaves it", revoked_path "/"),
+    folder!("SSLCADNRequestPath", "Set the folder of CA certificates whose names are sent when a client \
+        certificate is requested; every file is read", names_path EVERY_FILE),
+    file!("SSLCARevocationFile", "Set the file of certificate revocation lists (CRLs)", revoked_file),
+    folder!("SSLCARevocationPath", "Set the folder of certificate revocation lists (CRLs); only files with \
+        hashed names (openssl rehash) are read", revoked_path "/"),
     Directive::new(
         "SSLCARevocationCheck",
         Arity::Take12,
         "chain|leaf|none [no_crl_for_cert_ok]",
-        "Which certificates are looked up in the lists of revoked ones",
+        "Set which client certificates are checked against revocation lists (CRLs): the whole chain, or \
+            only the client's own",
         revocation,
     ),
     Directive::new(
         "SSLUserName",
         Arity::Take1,
         "variable",
-        "The variable that holds the name of the user",
+        "Set the variable that the user name is taken from",
         |command, args| {
             command.dir.ssl.user_name = Some(args.first().into());
             Ok(())

@@ -107,19 +107,24 @@ pub(super) static DIRECTIVES: &[Directive] = &[
         "SSLOCSPEnable",
         Arity::Take12,
         "on|leaf|off [no_ocsp_for_cert_ok]",
-        "Whether clients' certificates are looked up at their authorities' responders: all of a chain, or the client's own",
+        "Check client certificates with their OCSP responders: the whole chain (on), or only the client's \
+            own (leaf)",
         enable,
     ),
-    url!("SSLOCSPDefaultResponder", "Who is asked about certificates that name nobody", responder),
-    flag!("SSLOCSPOverrideResponder", "Asks the default responder whatever certificates say", overrides),
-    url!("SSLOCSPProxyURL", "The proxy through which responders are asked", proxy),
-    seconds!("SSLOCSPResponderTimeout", "How long a responder may take", patience),
-    seconds!("SSLOCSPResponseTimeSkew", "How much the responder's clock may differ", skew),
+    url!("SSLOCSPDefaultResponder", "Set the OCSP responder for certificates that name none", responder),
+    flag!(
+        "SSLOCSPOverrideResponder",
+        "Use the default responder even if a certificate names another one",
+        overrides
+    ),
+    url!("SSLOCSPProxyURL", "Set the proxy for OCSP requests", proxy),
+    seconds!("SSLOCSPResponderTimeout", "Set the timeout of OCSP requests in seconds", patience),
+    seconds!("SSLOCSPResponseTimeSkew", "Set the tolerated clock skew of responders in seconds", skew),
     Directive::new(
         "SSLOCSPResponseMaxAge",
         Arity::Take1,
         "seconds",
-        "How old an answer may be; -1: as old as it says",
+        "Limit the age of OCSP responses in seconds; -1: only as the response says",
         |command, args| {
             command.server.ssl.clients.ocsp.most_age = match args.first() {
                 "-1" => None,
@@ -128,13 +133,13 @@ pub(super) static DIRECTIVES: &[Directive] = &[
             Ok(())
         },
     ),
-    flag!("SSLOCSPUseRequestNonce", "Whether an answer has to repeat what is in the question", nonce),
-    flag!("SSLOCSPNoverify", "Believes answers whoever has signed them", unverified),
+    flag!("SSLOCSPUseRequestNonce", "Require OCSP responses to repeat the nonce of the request", nonce),
+    flag!("SSLOCSPNoverify", "Accept OCSP responses without verifying the signer", unverified),
     Directive::new(
         "SSLOCSPResponderCertificateFile",
         Arity::Take1,
         "file",
-        "Certificates whose owners may sign answers, too",
+        "Set the file of additional certificates that may sign OCSP responses",
         |command, args| {
             command.server.ssl.clients.ocsp.signers = Some(command.server_path(args.first()).into());
             Ok(())

@@ -90,33 +90,37 @@ macro_rules! seconds {
 }
 
 pub(super) static DIRECTIVES: &[Directive] = &[
-    flag!(
-        "SSLUseStapling",
-        "Hands the authority's word on the certificate to clients that ask for it",
-        is_on
-    ),
+    flag!("SSLUseStapling", "Enable OCSP stapling", is_on),
     Directive {
         action: Action::Ignored(
             "Hostler keeps stapled answers in the memory of the process that hands them out",
         ),
-        ..Directive::new("SSLStaplingCache", Arity::Take1, "type", "Has no effect", |_, _| Ok(()))
+        ..Directive::new("SSLStaplingCache", Arity::Take1, "type", "No effect", |_, _| Ok(()))
     },
     Directive::new(
         "SSLStaplingForceURL",
         Arity::Take1,
         "url",
-        "The responder that is asked, whatever the certificate says",
+        "Set the responder, overriding the one that the certificate names",
         responder,
     ),
-    seconds!("SSLStaplingResponderTimeout", "How long a responder may take", patience),
-    seconds!("SSLStaplingStandardCacheTimeout", "How long a good answer is kept", good_for),
-    seconds!("SSLStaplingErrorCacheTimeout", "How long a bad answer is kept", bad_for),
-    seconds!("SSLStaplingResponseTimeSkew", "How much the responder's clock may differ", skew),
+    seconds!("SSLStaplingResponderTimeout", "Set the timeout of OCSP requests in seconds", patience),
+    seconds!(
+        "SSLStaplingStandardCacheTimeout",
+        "Set how long, in seconds, a successful OCSP response is cached",
+        good_for
+    ),
+    seconds!(
+        "SSLStaplingErrorCacheTimeout",
+        "Set how long, in seconds, a failed OCSP response is cached",
+        bad_for
+    ),
+    seconds!("SSLStaplingResponseTimeSkew", "Set the tolerated clock skew of responders in seconds", skew),
     Directive::new(
         "SSLStaplingResponseMaxAge",
         Arity::Take1,
         "seconds",
-        "How old an answer may be; -1: as old as it says",
+        "Limit the age of OCSP responses in seconds; -1: only as the response says",
         |command, args| {
             command.server.ssl.stapling.most_age = match args.first() {
                 "-1" => None,
@@ -127,12 +131,12 @@ pub(super) static DIRECTIVES: &[Directive] = &[
     ),
     flag!(
         "SSLStaplingReturnResponderErrors",
-        "Whether clients get answers that are not good, too",
+        "Also send unsuccessful OCSP responses to clients",
         shows_errors
     ),
     flag!(
         "SSLStaplingFakeTryLater",
-        "Whether clients are told to try later where the responder can't be reached",
+        "Send a tryLater response to clients if the responder cannot be reached",
         fakes_try_later
     ),
 ];
