@@ -61,20 +61,17 @@ pub(crate) fn whose(name: &str, loaded: &[Foreign], place: impl Fn(Origin) -> St
     if let Some(module) = loaded.iter().find(of_name) {
         let place = place(module.origin);
         return Some(format!(
-            "it seems to be one of {}'s, which {place} loads and Hostler does not have",
+            "it seems to belong to {}, which {place} loads and Hostler does not support",
             module.name
         ));
     }
     let family = FAMILIES.iter().find(|(beginning, _)| lower.starts_with(beginning));
     if let Some((_, module)) = family {
-        return Some(format!("it seems to be one of {module}'s, which Hostler does not have"));
+        return Some(format!("it seems to belong to {module}, which Hostler does not support"));
     }
     let others: Vec<_> = loaded.iter().map(|module| module.name.as_str()).collect();
     (!others.is_empty()).then(|| {
-        format!(
-            "it may be one of a module's that Hostler does not have, and that is loaded: {}",
-            others.join(", ")
-        )
+        format!("it may belong to a loaded module that Hostler does not support: {}", others.join(", "))
     })
 }
 

@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 
 const LIST: &str = include_str!("known.txt");
 
-const HARMLESS: &str = "it is not implemented";
+const HARMLESS: &str = "it is not supported";
 
 static MODULES: LazyLock<Vec<&'static Module>> = LazyLock::new(|| read(LIST));
 
@@ -62,7 +62,7 @@ fn directive(entry: &'static str, why: &'static str) -> Directive {
         },
     };
     let (contexts, overrides) = (Contexts::ANYWHERE, Overrides::ALL);
-    let (arity, form, doc) = (Arity::RawArgs, "", "Not implemented");
+    let (arity, form, doc) = (Arity::RawArgs, "", "Not supported");
     Directive { name, arity, form, doc, contexts, overrides, action, effect: None }
 }
 
