@@ -67,7 +67,7 @@ fn what_root_would_act_on_is_refused_by_name() {
     for line in ["Listen 4", "User root", "CustomLog /etc/cron.d/x x", "LoadModule x y"] {
         let printed = refusal(&format!("<Perl>\n$PerlConfig = '{line}';\n</Perl>\n"));
         let name = line.split(' ').next().unwrap_or_default();
-        assert!(printed.contains(&format!("<Perl>:1: {name}: can't come from Perl code")), "{printed}");
+        assert!(printed.contains(&format!("<Perl>:1: {name}: cannot come from Perl code")), "{printed}");
     }
     // What the code includes is read by its own user.
     let printed = refusal("<Perl>\n$PerlConfig = 'Include /etc/shadow';\n</Perl>\n");
@@ -92,7 +92,7 @@ fn a_mistake_in_the_code_is_one_of_the_configuration() {
         ("\n$Alias = die 'deliberately';", "<Perl> its code failed: deliberately at "),
         ("$Alias = {;", "<Perl> its code failed: syntax error at "),
         ("$Alias = exec '/bin/true';", "its code ended the process that runs it"),
-        ("$NoSuchThing = 1; $Alias = '/a /b';", "NoSuchThing: there is no such directive"),
+        ("$NoSuchThing = 1; $Alias = '/a /b';", "NoSuchThing: unknown directive"),
     ] {
         let site = site(&format!("# A line before it.\n<Perl>\n{code}\n</Perl>\n"));
         let file = site.write_config(1);

@@ -252,8 +252,8 @@ mod tests {
 
     #[test]
     fn reasons_have_no_paths_of_this_machine() {
-        let line = "hostler: error: /tmp/x/main.conf:7: DAV: is not possible: WebDAV is not there";
-        assert_eq!(reason(line).unwrap(), "DAV: is not possible: WebDAV is not there");
+        let line = "hostler: error: /tmp/x/main.conf:7: DAV: is not supported: WebDAV is not there";
+        assert_eq!(reason(line).unwrap(), "DAV: is not supported: WebDAV is not there");
         assert_eq!(reason("hostler: 3 errors"), None);
     }
 

@@ -18,7 +18,7 @@ use crate::{Command, Node, modules};
 const MAX_DEPTH: u32 = 32;
 
 const NEVER: &str = "is not allowed in .htaccess files";
-const NOT_POSSIBLE: &str = "is not possible";
+const NOT_SUPPORTED: &str = "is not supported";
 
 /// All directives, and how they are carried out.
 pub(crate) const LANGUAGE: Language =
@@ -74,9 +74,9 @@ fn one(cmd: &mut Command<'_>, directive: &'static Directive, node: &Node) {
 
 fn unknown(cmd: &mut Command<'_>, node: &Node) {
     if cmd.builder.allow.as_ref().is_some_and(|allow| allow.nonfatal.unknown) {
-        return cmd.warn(format!("there is no directive {}", node.name));
+        return cmd.warn(crate::unknown("directive", &node.name, &[]));
     }
-    let mut message = "there is no such directive".to_owned();
+    let mut message = "unknown directive".to_owned();
     let whose = || {
         let loaded = &cmd.builder.facts.foreign;
         modules::foreign::whose(&node.name, loaded, |at| format!("{}:{}", cmd.builder.file(at), at.line))
@@ -122,12 +122,12 @@ fn check(cmd: &mut Command<'_>, directive: &Directive, node: &Node) -> Verdict {
     if directive.contexts.has(bit) {
         return Verdict::Go;
     }
-    let place = match cmd.context {
-        _ if cmd.inside.any() => "inside a section",
-        Context::VirtualHost => "in <VirtualHost>",
-        _ => "outside of sections like <Directory>",
+    let why = match cmd.context {
+        _ if cmd.inside.any() => "is not allowed inside a section",
+        Context::VirtualHost => "is not allowed in <VirtualHost>",
+        _ => "is only allowed inside a section such as <Directory>",
     };
-    Verdict::Wrong(format!("is not allowed {place}"))
+    Verdict::Wrong(why.to_owned())
 }
 
 fn check_htaccess(cmd: &mut Command<'_>, directive: &Directive) -> Verdict {
@@ -146,9 +146,9 @@ fn check_htaccess(cmd: &mut Command<'_>, directive: &Directive) -> Verdict {
     }
     let names = directive.overrides.names().join(" or ");
     let message = match directive.overrides {
-        Overrides::NONE => "is not allowed here (AllowOverrideList would have to name it)".to_owned(),
-        Overrides::ALL => "is not allowed here (AllowOverride would need some class)".to_owned(),
-        _ => format!("is not allowed here (AllowOverride would need {names})"),
+        Overrides::NONE => "is not allowed here (requires AllowOverrideList to name it)".to_owned(),
+        Overrides::ALL => "is not allowed here (requires AllowOverride with any class)".to_owned(),
+        _ => format!("is not allowed here (requires AllowOverride {names})"),
     };
     if allow.nonfatal.overrides {
         cmd.warn(format!("{} {message}", directive.name));
@@ -160,7 +160,7 @@ fn check_htaccess(cmd: &mut Command<'_>, directive: &Directive) -> Verdict {
 /// Why a directive is not for .htaccess files: one that is refused everywhere has a reason of its own.
 fn never(directive: &Directive) -> String {
     match directive.action {
-        Action::Refused(why) => format!("{NOT_POSSIBLE}: {why}"),
+        Action::Refused(why) => format!("{NOT_SUPPORTED}: {why}"),
         _ => NEVER.to_owned(),
     }
 }
@@ -189,8 +189,8 @@ fn carry_out(cmd: &mut Command<'_>, directive: &'static Directive, node: &Node) 
         {
             Ok(())
         }
-        Action::Refused(why) | Action::RefusedUnless(_, why) => Err(format!("{NOT_POSSIBLE}: {why}")),
-        Action::Read => Err("is not possible here".to_owned()),
+        Action::Refused(why) | Action::RefusedUnless(_, why) => Err(format!("{NOT_SUPPORTED}: {why}")),
+        Action::Read => Err("is not supported here".to_owned()),
     }
 }
 
@@ -205,7 +205,7 @@ fn apply(cmd: &mut Command<'_>, arity: Arity, set: Set, raw: &str) -> Result<(),
     let mut given = words(raw);
     let (least, most, says) = limits(arity);
     if given.iter().take(filled(arity)).any(String::is_empty) {
-        return Err(format!("takes {says}, and not an empty one"));
+        return Err(format!("takes {says}, not an empty one"));
     }
     if given.len() < least || given.len() > most {
         return Err(format!("takes {says}, not {}", given.len()));
@@ -223,7 +223,7 @@ fn apply(cmd: &mut Command<'_>, arity: Arity, set: Set, raw: &str) -> Result<(),
             rest.iter().try_for_each(|word| set(cmd, &args(vec![first.clone(), word.clone()])))
         }
         Arity::Flag if !["on", "off"].contains(&given[0].to_ascii_lowercase().as_str()) => {
-            Err(format!("\"{}\" is neither On nor Off", given[0]))
+            Err(crate::unknown("value", &given[0], &["On", "Off"]))
         }
         _ => set(cmd, &args(given)),
     }

@@ -35,6 +35,18 @@ impl fmt::Display for ConfigError {
 
 impl std::error::Error for ConfigError {}
 
+/// The message for a word that is none of the expected ones: `unknown order "x" (expected a, b or c)`. Without expected
+/// words the parentheses are omitted.
+#[must_use]
+pub fn unknown(what: &str, word: &str, expected: &[&str]) -> String {
+    let expected = match expected {
+        [] => String::new(),
+        [only] => format!(" (expected {only})"),
+        [others @ .., last] => format!(" (expected {} or {last})", others.join(", ")),
+    };
+    format!("unknown {what} \"{word}\"{expected}")
+}
+
 /// Something that the operator should know and that does not stop the server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Warning {

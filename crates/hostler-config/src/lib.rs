@@ -32,7 +32,7 @@ mod tree;
 pub use builder::Aliases;
 pub use command::{Command, Context, Inside, Place};
 pub use docs::directives_markdown;
-pub use error::{ConfigError, Warning};
+pub use error::{ConfigError, Warning, unknown};
 pub use htaccess::{Htaccess, HtaccessScope, parse_htaccess, parse_htaccess_beside};
 pub use lexer::{first_word, words};
 pub use model::{

@@ -225,9 +225,12 @@ fn the_location_is_that_of_the_innermost_section_with_a_word_of_perls() {
 #[test]
 fn mistakes_are_told() {
     for (text, says) in [
-        ("<Location />\nPerlOptions +Enable\n</Location>", "is not one of the options of a directory"),
-        ("PerlOptions +AutoLoad", "is not one of the options"),
-        ("PerlOptions parseheaders", "is not one of the options"),
+        (
+            "<Location />\nPerlOptions +Enable\n</Location>",
+            "unknown option \"+Enable\" (expected ParseHeaders, SetupEnv, GlobalRequest, MergeHandlers, None)",
+        ),
+        ("PerlOptions +AutoLoad", "unknown option \"+AutoLoad\" (expected ParseHeaders"),
+        ("PerlOptions parseheaders", "unknown option \"parseheaders\" (expected ParseHeaders"),
         ("<Location />\nPerlModule X\n</Location>", "is not allowed inside a section"),
         ("<Location />\nPerlRequire /x\n</Location>", "is not allowed inside a section"),
         ("<Location />\nPerlTransHandler X\n</Location>", "is not allowed inside a section"),
@@ -241,9 +244,9 @@ fn mistakes_are_told() {
         ("PerlAddVar a", "takes at least two arguments, not 1"),
         ("PerlPassEnv A B", "takes one argument, not 2"),
         ("PerlApiVersion 3", "is not a number from 1 to 2"),
-        ("PerlPreConnectionHandler X", "connections belong to the front"),
+        ("PerlPreConnectionHandler X", "connections are handled by the front"),
         ("PSGIApp", "takes one argument"),
-        ("Isolation thread", "is not one of persistent, fork, exec"),
+        ("Isolation thread", "unknown value \"thread\" (expected persistent, fork or exec)"),
         ("HostlerMemory much", "is not a number of bytes"),
         ("<VirtualHost *>\nHostlerMemory 1G\n</VirtualHost>", "is not allowed in <VirtualHost>"),
     ] {
@@ -294,9 +297,9 @@ fn providers_are_known_by_name() {
                 AuthType Basic\nAuthName x\nAuthBasicProvider file book\nRequire team red blue\n</Location>";
     assert!(config(text).warnings.is_empty());
     for (line, says) in [
-        ("Require nobody x", "there is no condition \"nobody\""),
-        ("Require book x", "there is no condition \"book\""),
-        ("AuthBasicProvider team", "no authentication provider \"team\""),
+        ("Require nobody x", "unknown condition \"nobody\""),
+        ("Require book x", "unknown condition \"book\""),
+        ("AuthBasicProvider team", "unknown authentication provider \"team\""),
     ] {
         let errors = errors(&text.replace("AuthName x", &format!("AuthName x\n{line}")));
         assert!(errors.len() == 1 && errors[0].contains(says), "{line}: {errors:?}");
@@ -310,7 +313,7 @@ fn providers_are_known_by_name() {
 fn requirements_of_mod_perl_1_s_programs_are_theirs() {
     let section = "<Location /x>\nAuthType Basic\nAuthName x\nRequire dwarf grumpy\n</Location>";
     let says = |text: &str| errors(text).concat();
-    assert!(says(section).contains("there is no condition \"dwarf\""));
+    assert!(says(section).contains("unknown condition \"dwarf\""));
     assert!(says(&format!("PerlHandler Apache::Registry\n{section}")).contains("PerlApiVersion 1"), "a hint");
     assert_eq!(says(&format!("{section}\nPerlApiVersion 1")), "", "wherever that stands");
     let two = format!(
@@ -323,13 +326,13 @@ fn requirements_of_mod_perl_1_s_programs_are_theirs() {
         let text =
             format!("<Location /x>\n<RequireAll>\nRequire valid-user\n{lines}\n</RequireAll>\n</Location>");
         let said = says(&format!("PerlApiVersion 1\n{text}"));
-        assert!(said.contains("can't be negated"), "what nobody decides would let everybody pass: {said}");
+        assert!(said.contains("cannot be negated"), "what nobody decides would let everybody pass: {said}");
     }
     let alias = "<AuthzProviderAlias ip office 10.0.0.0/8>\n</AuthzProviderAlias>\n";
     let named = section.replace("dwarf grumpy", "office");
     assert_eq!(says(&format!("PerlApiVersion 1\n{alias}{named}")), "", "a name that is free can be given");
     let of_nobody = alias.replace("ip office", "dwarf office");
-    assert!(says(&format!("PerlApiVersion 1\n{of_nobody}")).contains("there is no condition \"dwarf\""));
+    assert!(says(&format!("PerlApiVersion 1\n{of_nobody}")).contains("unknown condition \"dwarf\""));
 }
 
 #[test]

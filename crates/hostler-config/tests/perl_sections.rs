@@ -170,12 +170,12 @@ fn what_root_acts_on_is_refused_wherever_it_comes_from() {
     }
     // A name that only variables make, and the end of a section that is not the code's.
     let host = format!("Define what Include\n{}", built("${what} /etc/passwd"));
-    assert!(errors(&host)[0].contains("Include: can't come from"), "{:?}", errors(&host));
+    assert!(errors(&host)[0].contains("Include: cannot come from"), "{:?}", errors(&host));
     let host = format!("<VirtualHost *>\n{}\n</VirtualHost>", built("</VirtualHost>"));
     assert!(errors(&host)[0].contains("</VirtualHost> without"), "{:?}", errors(&host));
     // Code that code adds may do no more.
     let inner = |line: &str| built(&format!("<Perl>\n#= $Alias = 2;\n#= #= {line}\n#= </Perl>"));
-    assert!(errors(&inner("Listen 99"))[0].contains("Listen: can't come from"));
+    assert!(errors(&inner("Listen 99"))[0].contains("Listen: cannot come from"));
     assert!(loaded(&inner("Alias /a /b")).0.is_ok());
     // One site's code does not take another's requests; that of the main server makes whole virtual hosts.
     let host = format!("<VirtualHost *>\n{}\n</VirtualHost>", built("ServerAlias other.test"));
@@ -298,7 +298,7 @@ fn what_a_file_in_a_virtual_host_adds_is_the_main_server_s() {
     let host = tree.nodes.last().and_then(|node| node.children.as_ref()).expect("the virtual host");
     assert_eq!(host.last().map(|node| node.args.as_str()), Some("/Adds.pl /x"));
     let named = errors("<VirtualHost *>\nAssignUserID anna anna\nPerlRequire AddsName.pl\n</VirtualHost>");
-    assert!(named[0].contains("ServerAlias: can't come from Perl code in a virtual host"), "{named:?}");
+    assert!(named[0].contains("ServerAlias: cannot come from Perl code in a virtual host"), "{named:?}");
     let late = errors("<VirtualHost *>\nPerlRequire Adds.pl\nAssignUserID anna anna\n</VirtualHost>");
     assert!(late[0].contains("-C:3: AssignUserID: must stand before"), "{late:?}");
     let late = errors("<VirtualHost *>\nPerlRequire Adds.pl\n</VirtualHost>\nUser x");
@@ -319,7 +319,7 @@ fn sections_build_through_what_they_load_and_through_variables_set_before() {
 fn what_is_built_stays_untrusted_behind_a_file_that_builds_more() {
     let text = "<Perl>\n$Alias = 1;\n#= PerlRequire Adds.pl\n#= Include /etc/passwd\n</Perl>";
     let found = errors(text);
-    assert!(found[0].contains("<Perl>:2: Include: can't come from Perl code"), "{found:?}");
+    assert!(found[0].contains("<Perl>:2: Include: cannot come from Perl code"), "{found:?}");
 }
 
 #[test]
@@ -369,13 +369,13 @@ fn directives_of_modules_have_their_place_and_form() {
             "-C:1: MyOne: stands before the PerlLoadModule whose module adds it",
         ),
         ("PerlLoadModule Words\nMyOne", "-C:2: MyOne: takes one argument, not 0; expected: MyOne value"),
-        ("PerlLoadModule Words\nMyFlag maybe", "neither On nor Off"),
+        ("PerlLoadModule Words\nMyFlag maybe", "unknown value \"maybe\" (expected On or Off)"),
         ("PerlLoadModule Words\n<Location />\nMyFlag on\n</Location>", "is not allowed inside a section"),
         ("PerlLoadModule Words\n<MyOne x>\n</MyOne>", "is not a section"),
-        ("PerlModule Words\nMyOne x", "there is no such directive"),
+        ("PerlModule Words\nMyOne x", "unknown directive"),
         (
             "<VirtualHost *>\nPerlLoadModule Words\nMyOne x\n</VirtualHost>\nMyOne y",
-            "-C:5: MyOne: there is no such directive",
+            "-C:5: MyOne: unknown directive",
         ),
     ] {
         let found = errors(text);

@@ -154,7 +154,7 @@ fn a_refused_directive_gives_its_reason_wherever_it_stands() {
     assert!(error.contains("WSGIScriptAlias") && !error.contains("not allowed"), "{error}");
     let error =
         main_file("<Directory /w>\nJkWorkerProperty a=b\nProxyRemote * http://x/\n</Directory>").unwrap_err();
-    assert!(error.contains("ProxyRemote: is not possible"), "{error}");
+    assert!(error.contains("ProxyRemote: is not supported"), "{error}");
 }
 
 #[test]

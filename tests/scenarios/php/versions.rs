@@ -139,7 +139,7 @@ fn a_version_that_is_removed_is_named_with_the_reason_and_goes_on_until_then() {
     assert!(
         line.contains(&format!("libphp{}.no", php.number))
             && line.contains("PHPVersion")
-            && line.contains(&format!("(there is {})", php.number)),
+            && line.contains(&format!("(available: {})", php.number)),
         "{line}"
     );
     fs::remove_file(&program).expect("ours");

@@ -36,12 +36,12 @@ pub(crate) fn warn_of_missing(builder: &mut Builder) {
         }
         let why = match name.strip_prefix("proxy:") {
             Some(_) => format!(
-                "it is none of proxy:[unix:/path|]scheme://host[:port] with {}",
+                "expected proxy:[unix:/path|]scheme://host[:port], where scheme is one of {}",
                 reach::SCHEMES.join(", ")
             ),
-            None => format!("there is no handler {name}, and no Action for it"),
+            None => format!("unknown handler \"{name}\", and no Action for it"),
         };
-        builder.warn(origin, format!("{directive}: {why}: every request that it would answer gets 500"));
+        builder.warn(origin, format!("{directive}: {why}: every request for it gets 500"));
     }
 }
 

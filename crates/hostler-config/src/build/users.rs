@@ -31,8 +31,7 @@ pub(super) fn add(servers: &mut Vec<Arc<Server>>, process: &ProcessConfig, build
         let may = |name: &&String| !base.conf.userdir.of(name).is_empty();
         for (name, user) in all.users.iter().filter(|(name, user)| may(name) && usable(user)) {
             if servers.len() - hosts >= MOST {
-                let message =
-                    format!("UserDir is about more than {MOST} users; further ones have no directory");
+                let message = format!("UserDir lists more than {MOST} users; the others are ignored");
                 builder.warn_once("UserDir", base.origin, message);
                 break;
             }

@@ -207,7 +207,13 @@ fn order(command: &mut Command<'_>, args: &Args) -> Result<(), String> {
         "allow,deny" => Order::AllowDeny,
         "deny,allow" => Order::DenyAllow,
         "mutual-failure" => Order::MutualFailure,
-        _ => return Err(format!("there is no order \"{}\"", args.first())),
+        _ => {
+            return Err(crate::unknown(
+                "order",
+                args.first(),
+                &["allow,deny", "deny,allow", "mutual-failure"],
+            ));
+        }
     };
     let limited = command.limited.clone();
     command.dir.access_compat.order.push((order, limited));
@@ -218,7 +224,7 @@ fn satisfy(command: &mut Command<'_>, args: &Args) -> Result<(), String> {
     let any = match &args.first().to_ascii_lowercase()[..] {
         "any" => true,
         "all" => false,
-        _ => return Err(format!("\"{}\" is neither all nor any", args.first())),
+        _ => return Err(crate::unknown("value", args.first(), &["all", "any"])),
     };
     let limited = command.limited.clone();
     command.dir.access_compat.satisfy_any.push((any, limited));

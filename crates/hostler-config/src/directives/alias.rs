@@ -239,7 +239,7 @@ fn push_alias(
     handler: Option<&'static str>,
 ) -> Result<(), String> {
     if command.inside.any() {
-        return Err("with two arguments it cannot stand inside of a section".into());
+        return Err("with two arguments it is not allowed inside a section".into());
     }
     let root = root_for(command, target);
     command.server.alias.aliases.push(Alias { matcher, target: target.into(), root, handler });
@@ -263,7 +263,7 @@ fn location_alias(
     handler: Option<&'static str>,
 ) -> Result<(), String> {
     if !command.inside.location || command.inside.files || command.inside.directory {
-        return Err("with one argument it can only stand in <Location>".into());
+        return Err("with one argument it is only allowed in <Location>".into());
     }
     let target = command.string_expr(text)?;
     let place = command.place.filter(|place| place.regex.is_none());

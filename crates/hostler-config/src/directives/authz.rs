@@ -205,14 +205,16 @@ fn of_old_programs(
         return Err(unknown(provider));
     }
     if negated || command.dir.authz.open.iter().any(|section| section.negated) {
-        return Err(format!("\"{provider}\" is known to a PerlAuthzHandler at most, and can't be negated"));
+        return Err(format!(
+            "\"{provider}\" can only be known to a PerlAuthzHandler, and so cannot be negated"
+        ));
     }
     Ok(Requirement::OldProgram { name: provider.into(), words: rest.trim().into() })
 }
 
 fn unknown(provider: &str) -> String {
-    let hint = "if it is one that a PerlAuthzHandler of mod_perl 1 knows, write PerlApiVersion 1";
-    format!("there is no condition \"{provider}\" ({hint})")
+    let hint = "if a PerlAuthzHandler of mod_perl 1 handles it, set PerlApiVersion 1";
+    format!("{} ({hint})", crate::unknown("condition", provider, &[]))
 }
 
 /// Adds a rule to the innermost section, at the outside to the directory's own.
@@ -252,7 +254,7 @@ fn section(command: &mut Command<'_>, nodes: &[Node], logic: Logic, negated: boo
 /// `<AuthzProviderAlias condition name words>`
 fn alias(command: &mut Command<'_>, args: &Args, nodes: &[Node]) -> Result<(), String> {
     let [base, name, words @ ..] = &args.words[..] else {
-        return Err("takes a condition, a name for it, and its words".into());
+        return Err("takes a condition, its new name, and its arguments".into());
     };
     if base.eq_ignore_ascii_case(name) || command.authz_alias(name).is_some() {
         return Err(format!("the name \"{name}\" is a condition's already"));
@@ -260,7 +262,7 @@ fn alias(command: &mut Command<'_>, args: &Args, nodes: &[Node]) -> Result<(), S
     let words = match words {
         [] => String::new(),
         [only] => only.clone(),
-        _ => return Err("its words must stand in quotes".into()),
+        _ => return Err("its arguments must be in quotes".into()),
     };
     let requirement = Requirement::parse(command, base, &words)?.ok_or_else(|| unknown(base))?;
     if matches!(Requirement::parse(command, name, &words), Ok(Some(_))) {
@@ -276,7 +278,7 @@ fn auth_merging(command: &mut Command<'_>, args: &Args) -> Result<(), String> {
         "off" => Merging::Off,
         "and" => Merging::And,
         "or" => Merging::Or,
-        _ => return Err(format!("there is no \"{}\"", args.first())),
+        _ => return Err(crate::unknown("value", args.first(), &["Off", "And", "Or"])),
     });
     Ok(())
 }

@@ -113,7 +113,7 @@ fn set(set: &mut Option<Charset>, args: &Args) -> Result<(), String> {
 /// The character set of this name.
 pub(super) fn charset(name: &str) -> Result<Charset, String> {
     let code = Code::of(name).ok_or_else(|| {
-        format!("there is no character set \"{name}\"; those of the Encoding Standard are known, such as UTF-8, windows-1252 or Shift_JIS")
+        format!("unknown character set \"{name}\" (expected one of the Encoding Standard, such as UTF-8, windows-1252 or Shift_JIS)")
     })?;
     Ok(Charset { name: name.into(), code })
 }
@@ -179,7 +179,7 @@ mod tests {
 
     #[test]
     fn what_is_unknown_is_refused() {
-        assert!(dir("CharsetSourceEnc martian").unwrap_err().contains("no character set"));
+        assert!(dir("CharsetSourceEnc martian").unwrap_err().contains("unknown character set"));
         assert!(dir("CharsetSourceEnc iso-2022-kr").is_err(), "the standard has it replaced");
         assert!(dir("CharsetOptions Sometimes").unwrap_err().contains("invalid CharsetOptions"));
         let found = dir("CharsetOptions NoImplicitAdd translateAllMimeTypes").unwrap();

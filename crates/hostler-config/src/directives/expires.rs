@@ -119,7 +119,7 @@ impl Lifetime {
         let from_modification = match base.bytes().next() {
             Some(b'n' | b'a') => false,
             Some(b'm') => true,
-            _ => return Err(format!("\"{text}\" begins neither with access nor now nor modification")),
+            _ => return Err(format!("\"{text}\" must start with access, now or modification")),
         };
         Ok(Self { from_modification, seconds: sum(words)? })
     }
@@ -139,7 +139,7 @@ fn sum<'a>(mut words: std::iter::Peekable<impl Iterator<Item = &'a str>>) -> Res
         let amount: i64 =
             digits.unwrap_or_default().parse().map_err(|_| format!("\"{amount}\" should be a number"))?;
         let unit = words.next().ok_or_else(|| format!("after {amount} a unit is missing"))?;
-        let factor = unit_seconds(unit).ok_or_else(|| format!("there is no unit \"{unit}\""))?;
+        let factor = unit_seconds(unit).ok_or_else(|| crate::unknown("unit", unit, &[]))?;
         seconds = seconds.saturating_add(amount.saturating_mul(factor));
     }
     Ok(seconds)

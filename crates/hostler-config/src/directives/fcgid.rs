@@ -27,7 +27,7 @@ pub const HANDLERS: &[&str] = &["fcgid-script", "fastcgi-script", FILTER];
 /// The handler of files that a program is to filter: the one that FcgidWrapper names for them.
 pub const FILTER: &str = "fcgid-filter";
 
-const OWN_WAY: &str = "Hostler starts programs when requests wait for them, and pauses when they die";
+const OWN_WAY: &str = "Hostler starts programs on demand, and throttles restarts of programs that die";
 
 /// A number that is an option of programs.
 macro_rules! option {
@@ -164,19 +164,19 @@ static DIRECTIVES: &[Directive] = &[
         options::of_command,
     ),
     Directive {
-        action: Action::Ignored("answers are passed on as they come"),
+        action: Action::Ignored("responses are passed on as they arrive"),
         ..Directive::new("FcgidOutputBufferSize", Arity::Take1, "bytes", "No effect", |_, _| Ok(()))
     },
     Directive {
-        action: Action::Ignored("bodies are passed on as they come, and never kept in files"),
+        action: Action::Ignored("bodies are passed on as they arrive, and never stored in files"),
         ..Directive::new("FcgidMaxRequestInMem", Arity::Take1, "bytes", "No effect", |_, _| Ok(()))
     },
     Directive {
-        action: Action::Ignored("sockets are made in directories that the site's user alone may enter"),
+        action: Action::Ignored("sockets are created in directories that only the site's user can enter"),
         ..Directive::new("FcgidIPCDir", Arity::Take1, "directory", "No effect", |_, _| Ok(()))
     },
     Directive {
-        action: Action::Ignored("PATH_INFO is what is left of the URL behind the script"),
+        action: Action::Ignored("PATH_INFO is always the rest of the URL after the script"),
         ..Directive::new("FcgidFixPathinfo", Arity::Take1, "1", "No effect", |_, _| Ok(()))
     },
     ignored!("FcgidBusyScanInterval"),

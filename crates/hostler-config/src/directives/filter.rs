@@ -308,7 +308,7 @@ impl Notes {
             "input" => Ok(&mut self.input),
             "output" => Ok(&mut self.output),
             "ratio" => Ok(&mut self.ratio),
-            _ => Err(format!("\"{kind}\" is neither Input nor Output nor Ratio")),
+            _ => Err(crate::unknown("kind", kind, &["Input", "Output", "Ratio"])),
         }
     }
 
@@ -387,7 +387,7 @@ fn alter_etag(word: &str) -> Result<AlterETag, String> {
         "addsuffix" => AlterETag::AddSuffix,
         "nochange" => AlterETag::NoChange,
         "remove" => AlterETag::Remove,
-        _ => return Err(format!("\"{word}\" is neither AddSuffix nor NoChange nor Remove")),
+        _ => return Err(crate::unknown("value", word, &["AddSuffix", "NoChange", "Remove"])),
     })
 }
 

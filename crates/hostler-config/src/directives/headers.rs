@@ -201,7 +201,7 @@ fn rule(command: &Command<'_>, given: &[String], response: bool) -> Result<Rule,
             replacement: value(1)?,
             all: action == "edit*",
         },
-        _ => return Err(format!("there is no action \"{action}\"")),
+        _ => return Err(crate::unknown("action", &action, &[])),
     };
     let (condition, early) = clause.first().map_or(Ok((None, false)), |clause| condition(command, clause))?;
     Ok(Rule { field: field_name(field, &action)?, action, condition, early, place: command.line() })
@@ -229,12 +229,12 @@ fn condition(command: &Command<'_>, clause: &str) -> Result<(Option<Condition>, 
         "env" => {
             let (name, set) = text.strip_prefix('!').map_or((text, true), |name| (name, false));
             if name.is_empty() {
-                return Err("after \"env=\" must come the name of a variable".into());
+                return Err("the name of a variable is missing after \"env=\"".into());
             }
             Ok((Some(Condition::Env { name: name.into(), set }), false))
         }
         "expr" => Ok((Some(Condition::Expr(command.condition(text)?)), false)),
-        _ => Err(format!("\"{clause}\" is neither early nor env= nor expr=")),
+        _ => Err(crate::unknown("clause", clause, &["early", "env=", "expr="])),
     }
 }
 

@@ -204,7 +204,7 @@ fn x_bit_hack(command: &mut Command<'_>, args: &Args) -> Result<(), String> {
         "off" => XBitHack::Off,
         "on" => XBitHack::On,
         "full" => XBitHack::Full,
-        _ => return Err(format!("\"{}\" is neither On nor Off nor Full", args.first())),
+        _ => return Err(crate::unknown("value", args.first(), &["On", "Off", "Full"])),
     });
     Ok(())
 }

@@ -286,7 +286,7 @@ fn push_log(
 pub(in crate::directives) fn place(command: &Command<'_>, target: &str) -> Result<Box<str>, String> {
     match target.strip_prefix('|') {
         Some(program) if program.trim_matches(['|', '$', ' ']).is_empty() => {
-            Err("after \"|\" must come a program".into())
+            Err("a program is missing after \"|\"".into())
         }
         Some(_) => Ok(target.into()),
         None if target.is_empty() => Err("the name of the file is empty".into()),
@@ -300,12 +300,12 @@ fn condition(command: &Command<'_>, clause: &str) -> Result<Condition, String> {
         "env" => {
             let (name, set) = text.strip_prefix('!').map_or((text, true), |name| (name, false));
             if name.is_empty() {
-                return Err("after \"env=\" must come the name of a variable".into());
+                return Err("the name of a variable is missing after \"env=\"".into());
             }
             Ok(Condition::Env { name: name.into(), set })
         }
         "expr" => command.condition(text).map(Condition::Expr),
-        _ => Err(format!("\"{clause}\" is neither env= nor expr=")),
+        _ => Err(crate::unknown("clause", clause, &["env=", "expr="])),
     }
 }
 
@@ -329,10 +329,10 @@ fn error_log_format(command: &mut Command<'_>, args: &Args) -> Result<(), String
         ("connection" | "request", Some(_)) => {
             command.warn_once(
                 "ErrorLogFormat",
-                "ErrorLogFormat for connections and requests is ignored: Hostler writes no such lines",
+                "ErrorLogFormat for connections and requests is ignored: Hostler does not write such lines",
             );
         }
-        (word, Some(_)) => return Err(format!("\"{word}\" is neither connection nor request")),
+        (word, Some(_)) => return Err(crate::unknown("kind of line", word, &["connection", "request"])),
     }
     Ok(())
 }

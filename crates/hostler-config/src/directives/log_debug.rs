@@ -116,13 +116,13 @@ fn message(command: &mut Command<'_>, args: &Args) -> Result<(), String> {
                 message.hook = match known {
                     Some((hook, _)) => Some(hook),
                     None if name == "*" || name.eq_ignore_ascii_case("all") => None,
-                    None => return Err(format!("there is no hook \"{name}\"")),
+                    None => return Err(crate::unknown("hook", name, &[])),
                 };
             }
             Some((key, condition)) if key.eq_ignore_ascii_case("expr") => {
                 message.condition = Some(command.expr(condition, Kind::Boolean, flags)?);
             }
-            _ => return Err(format!("\"{word}\" is neither hook= nor expr=")),
+            _ => return Err(crate::unknown("option", word, &["hook=", "expr="])),
         }
     }
     command.dir.log_debug.messages.push(Arc::new(message));

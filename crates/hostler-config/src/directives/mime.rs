@@ -344,7 +344,13 @@ fn multiviews_match(command: &mut Command<'_>, args: &Args) -> Result<(), String
         "negotiatedonly" => set.negotiated_only = true,
         "filters" => set.filters = true,
         "handlers" => set.handlers = true,
-        _ => return Err(format!("there is no \"{}\"", args.first())),
+        _ => {
+            return Err(crate::unknown(
+                "value",
+                args.first(),
+                &["Any", "NegotiatedOnly", "Filters", "Handlers"],
+            ));
+        }
     }
     let kinds = [set.any, set.negotiated_only, set.filters || set.handlers];
     if kinds.into_iter().filter(|kind| *kind).count() > 1 {

@@ -105,7 +105,7 @@ fn force(command: &mut Command<'_>, args: &Args) -> Result<(), String> {
         "none" => set.none = true,
         "prefer" => set.prefer = true,
         "fallback" => set.fallback = true,
-        _ => return Err(format!("there is no \"{}\"", args.first())),
+        _ => return Err(crate::unknown("value", args.first(), &["None", "Prefer", "Fallback"])),
     }
     if set.none && (set.prefer || set.fallback) {
         return Err("None excludes Prefer and Fallback".into());

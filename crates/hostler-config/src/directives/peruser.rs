@@ -35,7 +35,7 @@ macro_rules! size {
 
 /// A size of what Hostler does without.
 const fn ignored(name: &'static str) -> Directive {
-    let why = "the front takes the multiplexers' place, and pools grow by need";
+    let why = "the front replaces the multiplexers, and pools grow on demand";
     let directive = Directive::new(name, Arity::RawArgs, "", "A size of peruser's processes", |_, _| Ok(()));
     Directive { action: Action::Ignored(why), ..directive }
 }
@@ -82,7 +82,8 @@ fn no_chroot(given: &[String]) -> Result<(), String> {
     match given.len() {
         2 => Ok(()),
         3 => {
-            Err("a root directory of its own is not possible here: the paths below would mean others".into())
+            Err("a chroot directory is not supported: paths in the configuration would change their meaning"
+                .into())
         }
         n => Err(format!("takes a user and a group, not {n} arguments")),
     }
@@ -123,7 +124,7 @@ fn processor(command: &mut Command<'_>, args: &Args, nodes: &[Node]) -> Result<(
                 let message = format!("{} is ignored: HostlerSiteCPU gives a site its share", node.name);
                 command.warn(message);
             }
-            _ => return Err(format!("{} is nothing that a processor has", node.name)),
+            _ => return Err(format!("{} is not supported in <Processor>", node.name)),
         }
     }
     let (Some(user), Some(group)) = (&own.user, &own.group) else {
@@ -144,7 +145,7 @@ fn server_environment(command: &mut Command<'_>, args: &Args) -> Result<(), Stri
         return Ok(());
     };
     let Some(known) = command.builder.processors.get(name).cloned() else {
-        return Err(format!("there is no <Processor {name}> before"));
+        return Err(format!("no <Processor {name}> before this line"));
     };
     let (user, group) = (known.user.unwrap_or_default(), known.group.unwrap_or_default());
     command.server.core.assign_user = Some(assigned(&user, &group)?);

@@ -145,7 +145,9 @@ fn warm(command: &mut Command<'_>, args: &Args) -> Result<(), String> {
     let path = args.first();
     let is_inside = path.starts_with('/') && !path.split('/').any(|part| part == "..");
     if !is_inside || path.contains(['?', '#']) {
-        return Err(format!("{path} is not the path of a script below the document root, as /index.php"));
+        return Err(format!(
+            "{path} is not the path of a script below the document root, such as /index.php"
+        ));
     }
     command.server.php.warm.push(path.into());
     Ok(())
@@ -296,7 +298,7 @@ fn too_late(name: &str) -> Option<&'static str> {
     const OF_OPCACHE: [&str; 4] = ["preload", "preload_user", "memory_consumption", "max_accelerated_files"];
     let of_opcache = name.strip_prefix("opcache.").is_some_and(|rest| OF_OPCACHE.contains(&rest));
     (of_opcache || NAMES.contains(&name))
-        .then_some("counts when PHP starts, so it belongs into php.ini (PHPINIDir)")
+        .then_some("takes effect when PHP starts, so it belongs in php.ini (PHPINIDir)")
 }
 
 #[cfg(test)]

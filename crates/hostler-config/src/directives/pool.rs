@@ -282,7 +282,7 @@ fn bytes(word: &str) -> Result<u64, String> {
     let bytes = u128::from(count) << shift;
     match u64::try_from(bytes) {
         Ok(bytes) if bytes >= 1 << 20 => Ok(bytes),
-        _ => Err(format!("\"{word}\" is less than 1M or beyond measure")),
+        _ => Err(format!("\"{word}\" is less than 1M or too large")),
     }
 }
 

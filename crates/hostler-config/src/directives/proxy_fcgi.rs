@@ -51,7 +51,7 @@ static OF_SCGI: &[Directive] = &[
         "Only Off is accepted: SCGI programs cannot have the server send a file",
         |_, args| match &*args.first().to_ascii_lowercase() {
             "off" => Ok(()),
-            _ => Err("only Off is possible: what a program names is not sent as a file".to_owned()),
+            _ => Err("only Off is supported: files named by a program are not sent".to_owned()),
         },
     )
     .allowed(Contexts::CONFIG, Overrides::NONE),

@@ -226,8 +226,8 @@ fn map(command: &mut Command<'_>, args: &Args) -> Result<Map, String> {
         [from, to, flags, condition, ..] => (from, to, flags.as_str(), Some(condition.as_str())),
         _ => return Err("from-pattern to-pattern [flags] [condition]".into()),
     };
-    if let Some(unknown) = letters.chars().find(|letter| !"hec^$RLlVvxins".contains(*letter)) {
-        return Err(format!("there is no flag \"{unknown}\""));
+    if let Some(flag) = letters.chars().find(|letter| !"hec^$RLlVvxins".contains(*letter)) {
+        return Err(crate::unknown("flag", &flag.to_string(), &[]));
     }
     let flags = MapFlags::of(letters);
     let mut options = command.regex_options();
@@ -238,7 +238,7 @@ fn map(command: &mut Command<'_>, args: &Args) -> Result<Map, String> {
         (true, true) => Find::Later(from.as_str().into(), options),
     };
     if matches!(&find, Find::Text(text) if text.is_empty()) {
-        return Err("an empty text is found everywhere".into());
+        return Err("the pattern is empty".into());
     }
     let condition = match condition.filter(|text| !text.is_empty()) {
         Some(text) => {

@@ -18,7 +18,7 @@ static DIRECTIVES: &[Directive] = &[Directive::new(
     |command, args| {
         let (from, to) = (args.first(), args.word(1).unwrap_or(args.first()));
         if let Some(name) = [from, to].into_iter().find(|name| !is_name(name)) {
-            return Err(format!("{name:?} is no field's name"));
+            return Err(format!("{name:?} is not the name of a header field"));
         }
         let headers = &mut command.dir.reflector.headers;
         headers.retain(|(known, _)| **known != *from);

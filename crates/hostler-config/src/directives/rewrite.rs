@@ -176,8 +176,8 @@ fn rule(command: &mut Command<'_>, args: &Args) -> Result<(), String> {
     let conditions = std::mem::take(conditions);
     let rule = Rule::parse(&args.raw, options, conditions, at)?;
     if rule.is_proxy() && is_htaccess {
-        return Err("the flag 'P' is not possible in .htaccess files: which other servers answer for a site is what the \
-                    server's configuration says (ProxyPass, or RewriteRule in <Directory>)"
+        return Err("the flag 'P' is not supported in .htaccess files: use ProxyPass, or RewriteRule in <Directory>, in the \
+                    server's configuration instead"
             .into());
     }
     context.rules.push(rule);

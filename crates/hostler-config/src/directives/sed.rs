@@ -62,7 +62,7 @@ pub type Server = ();
 
 fn add(script: &mut Option<Arc<Script>>, args: &Args) -> Result<(), String> {
     let script = Arc::make_mut(script.get_or_insert_default());
-    script.add(args.first().as_bytes()).map_err(|why| format!("the sed script can't be compiled: {why}"))
+    script.add(args.first().as_bytes()).map_err(|why| format!("the sed script cannot be compiled: {why}"))
 }
 
 #[cfg(test)]
@@ -80,7 +80,7 @@ mod tests {
         let found = dir("OutputSed /a/{\nOutputSed s/b/c/\nOutputSed }\nInputSed s/x/y/").unwrap();
         assert!(found.output.unwrap().is_complete().is_ok());
         assert!(found.input.is_some());
-        assert!(dir("OutputSed nonsense").unwrap_err().contains("can't be compiled"));
+        assert!(dir("OutputSed nonsense").unwrap_err().contains("cannot be compiled"));
     }
 
     #[test]

@@ -19,7 +19,7 @@ pub const HANDLER: &str = "servlet";
 
 /// Why servlets can't be isolated from each other by processes.
 pub const WHY_NOT: &str = "servlets run in threads of one Java virtual machine, which cannot fork and takes seconds to start: \
-                           Isolation persistent is the only one that they can have (ServletApp)";
+                           only Isolation persistent is supported (ServletApp)";
 
 static DIRECTIVES: &[Directive] = &[Directive::new(
     "ServletApp",
@@ -132,7 +132,7 @@ fn add(command: &mut Command<'_>, args: &Args) -> Result<(), String> {
         return Err("needs the name of an archive or directory, without tabs and line ends".to_owned());
     }
     if let Some(app) = command.server.servlet.apps.iter().find(|app| *app.context == *context) {
-        return Err(format!("{} is there already: {} answers for it", args.first(), app.path));
+        return Err(format!("{} is already mapped to {}", args.first(), app.path));
     }
     let mut app = App {
         context: context.into(),
@@ -164,7 +164,7 @@ fn context(path: &str) -> Result<&str, String> {
     let is_right = path.starts_with('/') && context.split('/').skip(1).all(is_plain);
     if !is_right || is_private(path.as_bytes()) {
         return Err(format!(
-            "the path {path:?} is not one that an application can have: / or /name, of letters, digits and -_.~+@"
+            "the path {path:?} is not a valid application path (expected / or /name, of letters, digits and -_.~+@"
         ));
     }
     Ok(context)
@@ -198,7 +198,7 @@ fn set(app: &mut App, word: &str) -> Result<(), String> {
                 None => return Err("parameter: needs a name, a colon and a value".to_owned()),
             }
         }
-        _ => return Err(format!("there is no word {name}")),
+        _ => return Err(crate::unknown("parameter", name, &[])),
     }
     Ok(())
 }
@@ -262,12 +262,12 @@ mod tests {
     fn what_is_wrong_is_told() {
         for (line, why) in [
             ("ServletApp /shop", "needs a URL-path and"),
-            ("ServletApp shop x.war", "not one that an application can have"),
-            ("ServletApp /a/../b x.war", "not one that an application can have"),
-            ("ServletApp /a//b x.war", "not one that an application can have"),
-            ("ServletApp \"/a b\" x.war", "not one that an application can have"),
-            ("ServletApp /web-inf x.war", "not one that an application can have"),
-            ("ServletApp /a x.war\nServletApp /a/ y.war", "is there already"),
+            ("ServletApp shop x.war", "not a valid application path"),
+            ("ServletApp /a/../b x.war", "not a valid application path"),
+            ("ServletApp /a//b x.war", "not a valid application path"),
+            ("ServletApp \"/a b\" x.war", "not a valid application path"),
+            ("ServletApp /web-inf x.war", "not a valid application path"),
+            ("ServletApp /a x.war\nServletApp /a/ y.war", "is already mapped to"),
             ("ServletApp /a x.war heap=64", "heap: needs"),
             ("ServletApp /a x.war heap=m", "heap: needs"),
             ("ServletApp /a x.war java-home=jdk", "absolute"),
@@ -275,7 +275,7 @@ mod tests {
             ("ServletApp /a x.war jvm=Xint", "begins with -"),
             ("ServletApp /a x.war threads=0", "from 1 to"),
             ("ServletApp /a x.war parameter=a", "a colon"),
-            ("ServletApp /a x.war nothing=1", "no word nothing"),
+            ("ServletApp /a x.war nothing=1", "unknown parameter \"nothing\""),
             ("ServletApp /a x.war\nIsolation fork", "cannot fork"),
             ("ServletApp /a x.war\n<Location /a/b>\nIsolation exec\n</Location>", "cannot fork"),
             ("ServletApp / x.war\n<Location /b>\nIsolation exec\n</Location>", "cannot fork"),

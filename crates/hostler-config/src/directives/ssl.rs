@@ -47,7 +47,7 @@ pub static BACKENDS: Module = Module {
     effect: Effect::Guards,
 };
 
-const OWN_SESSIONS: &str = "Hostler keeps TLS sessions itself";
+const OWN_SESSIONS: &str = "Hostler manages TLS sessions itself";
 const NO_OPENSSL: &str = "Hostler's TLS library is not OpenSSL";
 
 /// A directive that is known and does nothing.
@@ -173,7 +173,7 @@ static DIRECTIVES: &[Directive] = &[
             Ok(())
         },
     ),
-    ignored("SSLCompression", "TLS compression is unsafe, and Hostler has none"),
+    ignored("SSLCompression", "TLS compression is unsafe and not supported"),
     ignored("SSLInsecureRenegotiation", "Hostler does not renegotiate"),
     ignored("SSLRenegBufferSize", "Hostler does not renegotiate")
         .allowed(Contexts::ANYWHERE, Overrides::AUTH_CONFIG),
@@ -194,7 +194,7 @@ static DIRECTIVES: &[Directive] = &[
             Ok(())
         },
     ),
-    ignored("SSLRandomSeed", "the system has random numbers"),
+    ignored("SSLRandomSeed", "the kernel provides random numbers"),
     ignored("SSLCryptoDevice", NO_OPENSSL),
     ignored("SSLFIPS", NO_OPENSSL),
     Directive::new(
@@ -357,7 +357,7 @@ fn engine(command: &mut Command<'_>, args: &Args) -> Result<(), String> {
         "on" => true,
         "off" => false,
         "optional" => return Err("Hostler does not upgrade connections to TLS: use on or off".into()),
-        _ => return Err(format!("\"{}\" is neither on nor off", args.first())),
+        _ => return Err(crate::unknown("value", args.first(), &["on", "off"])),
     });
     Ok(())
 }

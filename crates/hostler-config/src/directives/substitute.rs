@@ -116,7 +116,7 @@ fn rule(command: &mut Command<'_>, args: &Args) -> Result<Rule, String> {
             'n' => is_text = true,
             'f' => flattens = true,
             'q' => flattens = false,
-            _ => return Err(format!("there is no flag \"{flag}\", only s///[infq]")),
+            _ => return Err(crate::unknown("flag", &flag.to_string(), &["i", "n", "f", "q"])),
         }
     }
     if is_text {
@@ -185,7 +185,7 @@ fn longest(command: &mut Command<'_>, args: &Args) -> Result<(), String> {
     };
     let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
     let number = digits.parse::<u64>().ok().filter(|_| is_number);
-    let bytes = number.ok_or("must be a number that is not negative, with b, k, m or g behind it or not")?;
+    let bytes = number.ok_or("must be a non-negative number, optionally followed by b, k, m or g")?;
     let bytes = usize::try_from(bytes.saturating_mul(1 << shift)).unwrap_or(usize::MAX);
     if bytes > LONGEST {
         command.warn_once(

@@ -159,7 +159,7 @@ fn style(command: &mut Command<'_>, args: &Args) -> Result<(), String> {
         "netscape" => Style::Netscape,
         "cookie" | "rfc2109" => Style::Cookie,
         "cookie2" | "rfc2965" => Style::Cookie2,
-        _ => return Err(format!("there is no style \"{}\"", args.first())),
+        _ => return Err(crate::unknown("style", args.first(), &["Netscape", "Cookie", "Cookie2"])),
     };
     Ok(())
 }

@@ -215,7 +215,7 @@ fn rule(args: &Args, source: Source) -> Result<Option<Rule>, String> {
             pieces.push(Piece::Text(before.into()));
         }
         let (piece, after) = specifier(after)
-            .ok_or_else(|| format!("after % stands neither a digit nor p nor %, in \"{text}\""))?;
+            .ok_or_else(|| format!("% must be followed by a digit, p or %, in \"{text}\""))?;
         pieces.push(piece);
         rest = after;
     }

@@ -63,7 +63,7 @@ fn if_file(reader: &mut Reader, name: &str) -> Result<bool, String> {
         Stands::Known(known) => match known.get(&path) {
             Some(stands) => Ok(*stands),
             None if known.len() + reader.asks.len() >= MOST_ASKED => {
-                Err(format!("is not possible for more than {MOST_ASKED} files"))
+                Err(format!("is not supported for more than {MOST_ASKED} files"))
             }
             None => {
                 reader.asks.push(path);

@@ -139,7 +139,7 @@ impl Reader {
         if let Some((at, _)) = self.missing_modules.first() {
             let names: Vec<_> = self.missing_modules.iter().map(|(_, name)| name.as_str()).collect();
             let message =
-                format!("these modules are not implemented, loading them has no effect: {}", names.join(" "));
+                format!("these modules are not supported; loading them has no effect: {}", names.join(" "));
             self.warn(*at, message);
         }
         let tree = Tree { files: self.files, nodes, facts: self.facts, warnings: self.warnings };
@@ -383,7 +383,7 @@ impl Reader {
 
     fn server_root(&mut self, args: &str) -> Result<(), String> {
         if self.depth > 0 {
-            return Err("is only allowed outside of sections".to_owned());
+            return Err("is only allowed outside sections".to_owned());
         }
         match &words(args)[..] {
             [root] if !root.starts_with('/') => return Err(format!("\"{root}\" is not an absolute path")),

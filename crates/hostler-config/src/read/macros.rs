@@ -52,7 +52,7 @@ impl Reader {
         match &words(args)[..] {
             [name] => {
                 let removed = self.macros.remove(&name.to_ascii_lowercase());
-                removed.map(drop).ok_or_else(|| format!("there is no macro \"{name}\" to undefine"))
+                removed.map(drop).ok_or_else(|| format!("unknown macro \"{name}\""))
             }
             words => Err(format!("takes one argument, not {}", words.len())),
         }
@@ -68,7 +68,7 @@ impl Reader {
         let words = words(args);
         let (used, values) = words.split_first().ok_or("needs the name of a macro")?;
         let key = used.to_ascii_lowercase();
-        let found = self.macros.get(&key).cloned().ok_or_else(|| format!("there is no macro \"{used}\""))?;
+        let found = self.macros.get(&key).cloned().ok_or_else(|| crate::unknown("macro", &used, &[]))?;
         if found.parameters.len() != values.len() {
             let (takes, given) = (found.parameters.len(), values.len());
             return Err(format!("the macro \"{}\" takes {takes} arguments, not {given}", found.name));
@@ -147,7 +147,7 @@ mod tests {
     #[test]
     fn mistakes_in_macros_are_told() {
         for (text, says) in [
-            ("Use M", "there is no macro"),
+            ("Use M", "unknown macro"),
             ("<Macro M $a>\n</Macro>\nUse M", "takes 1 arguments, not 0"),
             ("<Macro M>\nUse M\n</Macro>\nUse M", "uses itself"),
             ("<Macro M $a $a>\n</Macro>", "named twice"),

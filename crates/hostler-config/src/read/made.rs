@@ -87,7 +87,7 @@ pub(super) fn may_be_built(name: &str, in_host: bool) -> Result<(), String> {
     let is_roots = matches!(directive.name, "PassEnv" | "PerlPassEnv");
     if in_host && named(NAMES) {
         return Err(
-            "can't come from Perl code in a virtual host, which must not take another site's requests: write it \
+            "cannot come from Perl code in a virtual host, which must not take another site's requests: write it \
              into the configuration itself"
                 .to_owned(),
         );
@@ -96,7 +96,7 @@ pub(super) fn may_be_built(name: &str, in_host: bool) -> Result<(), String> {
     if is_listed || (directive.contexts.in_htaccess() && !settled_here && !is_roots) {
         return Ok(());
     }
-    Err("can't come from Perl code, which is not root's alone: write it into the configuration itself"
+    Err("cannot come from Perl code, which is not root's alone: write it into the configuration itself"
         .to_owned())
 }
 

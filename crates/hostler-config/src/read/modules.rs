@@ -131,8 +131,8 @@ pub(super) fn load(reader: &mut Reader, at: Origin, args: &str) -> Result<(), St
     reader.facts.foreign.push(Foreign { name: name.clone(), origin: at });
     let lower = name.to_ascii_lowercase();
     if GUARDS.iter().any(|word| lower.contains(word)) {
-        return Err(format!("Hostler does not have {name}, and it may decide who sees what"));
+        return Err(format!("Hostler does not support {name}, which may control access"));
     }
-    reader.warn(at, format!("Hostler does not have {name}; its directives will be unknown"));
+    reader.warn(at, format!("Hostler does not support {name}; its directives will be unknown"));
     Ok(())
 }

@@ -50,7 +50,7 @@ fn pod(name: &str, args: &str, in_htaccess: bool) -> Result<Pod, String> {
     match name.to_ascii_lowercase().as_str() {
         _ if in_htaccess => Err("is not allowed in .htaccess files".to_owned()),
         "__end__" => Ok(Pod::End),
-        "=cut" => Err("there is no =pod before it".to_owned()),
+        "=cut" => Err("no =pod before it".to_owned()),
         _ if is_known() => Ok(Pod::Skip),
         _ => Err(format!("\"{args}\" may not follow it")),
     }
@@ -210,8 +210,8 @@ mod tests {
 
     #[test]
     fn documentation_that_mod_perl_refuses_is_refused() {
-        assert_eq!(problems("A\n=cut"), ["2: there is no =pod before it"]);
-        assert_eq!(problems("=pod\n=over apache\n=cut"), ["3: there is no =pod before it"]);
+        assert_eq!(problems("A\n=cut"), ["2: no =pod before it"]);
+        assert_eq!(problems("=pod\n=over apache\n=cut"), ["3: no =pod before it"]);
         assert_eq!(problems("=pod x y"), ["1: \"x y\" may not follow it"]);
         assert_eq!(problems("<A>\n__END__\n</A>"), ["1: <A> is not closed"]);
         let (_, problems) = parse(b"=pod\n", 0, true);

@@ -27,7 +27,7 @@ pub(super) fn holds(reader: &Reader, words: &[String]) -> Result<bool, String> {
         ">=" => VERSION >= parse(version)?,
         "<" => VERSION < parse(version)?,
         "<=" => VERSION <= parse(version)?,
-        _ => return Err(format!("\"{operator}\" is not one of = == > >= < <= ~")),
+        _ => return Err(crate::unknown("operator", operator, &["=", "==", ">", ">=", "<", "<=", "~"])),
     };
     Ok(result != negated)
 }

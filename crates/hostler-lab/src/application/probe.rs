@@ -117,7 +117,7 @@ pub(super) fn php_extension((name, package): (&str, &str)) -> Option<String> {
 fn hostler_lacks(technique: &str) -> Option<String> {
     let (_, title, directive) = ASKED.into_iter().find(|(name, ..)| *name == technique)?;
     match check(directive) {
-        Ok(said) if said.contains("not implemented") || said.contains("no such directive") => {
+        Ok(said) if said.contains("not supported") || said.contains("unknown directive") => {
             Some(format!("this Hostler was built without {title}; ./setup.sh build and make build again"))
         }
         Ok(_) => None,

@@ -46,7 +46,7 @@ pub(super) static DIRECTIVES: &[Directive] = &[
             command.dir.auth.against_digests = Some(match &args.first().to_ascii_lowercase()[..] {
                 "off" => false,
                 "md5" => true,
-                _ => return Err(format!("there is no algorithm \"{}\"", args.first())),
+                _ => return Err(crate::unknown("algorithm", args.first(), &["Off", "MD5"])),
             });
             Ok(())
         },

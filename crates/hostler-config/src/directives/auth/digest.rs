@@ -64,8 +64,8 @@ static DIRECTIVES: &[Directive] = &[
     Directive::new("AuthDigestAlgorithm", Arity::Take1, "MD5", "Set the digest algorithm", |_, args| {
         match &args.first().to_ascii_lowercase()[..] {
             "md5" => Ok(()),
-            "md5-sess" => Err("MD5-sess is not there, as in Apache".into()),
-            _ => Err(format!("there is no algorithm \"{}\"", args.first())),
+            "md5-sess" => Err("MD5-sess is not supported, as in Apache".into()),
+            _ => Err(crate::unknown("algorithm", args.first(), &["MD5"])),
         }
     })
     .allowed(Contexts::DIR_HTACCESS, Overrides::AUTH_CONFIG),

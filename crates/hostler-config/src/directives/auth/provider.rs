@@ -73,10 +73,10 @@ impl Provider {
             ("socache", _) => Self::Cache,
             ("wsgi", _) => Self::Script,
             ("ldap", _) => {
-                return Err("the server asks no LDAP directory: it would wait for one with each login".into());
+                return Err("LDAP is not supported".into());
             }
-            ("dbd", _) => return Err("the server speaks to no database".into()),
-            _ => return Err(format!("Hostler has no authentication provider \"{name}\"")),
+            ("dbd", _) => return Err("database logins are not supported".into()),
+            _ => return Err(crate::unknown("authentication provider", name, &[])),
         })
     }
 

@@ -108,7 +108,7 @@ impl Requirement {
             "all" => match &rest.to_ascii_lowercase()[..] {
                 "granted" => Self::All(true),
                 "denied" => Self::All(false),
-                _ => return Err("after \"all\" must come \"granted\" or \"denied\"".into()),
+                _ => return Err("\"granted\" or \"denied\" is missing after \"all\"".into()),
             },
             "env" => Self::Env(plain()),
             "method" => Self::Method(methods(rest)?),
@@ -132,11 +132,11 @@ impl Requirement {
                     Self::Program { name: provider.into(), function: function.into(), words: rest.into() }
                 }
                 None if provider.starts_with("ldap-") => {
-                    return Err(
-                        "the server asks no LDAP directory: it would wait for one with each request".into()
-                    );
+                    return Err("LDAP is not supported".into());
                 }
-                None if provider.starts_with("dbd-") => return Err("the server speaks to no database".into()),
+                None if provider.starts_with("dbd-") => {
+                    return Err("database authorization is not supported".into());
+                }
                 None => return Ok(None),
             },
         }))
@@ -167,7 +167,7 @@ impl Words {
 fn methods(text: &str) -> Result<Vec<Box<str>>, String> {
     let given = words(text);
     match given.iter().find(|method| !crate::section::METHODS.contains(&method.as_str())) {
-        Some(unknown) => Err(format!("there is no method \"{unknown}\"")),
+        Some(method) => Err(crate::unknown("method", method, &[])),
         None => Ok(given.into_iter().map(Into::into).collect()),
     }
 }
@@ -186,7 +186,7 @@ fn expression(command: &Command<'_>, text: &str) -> Result<Requirement, String> 
 fn subnets(text: &str) -> Result<Vec<Subnet>, String> {
     let given = words(text);
     if given.is_empty() {
-        return Err("after \"ip\" must come an address".into());
+        return Err("an address is missing after \"ip\"".into());
     }
     given
         .iter()

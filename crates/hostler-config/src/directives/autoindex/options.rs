@@ -240,19 +240,17 @@ pub(super) fn index_options(command: &mut Command<'_>, args: &Args) -> Result<()
         }
         if word.eq_ignore_ascii_case("None") {
             if sign.is_some() {
-                return Err("None goes without + and -".into());
+                return Err("None cannot take + or -".into());
             }
             (options.none, options.base) = (true, OptionSet::default());
             (options.added, options.removed) = Default::default();
             continue;
         }
         let (name, value) = word.split_once('=').map_or((word, None), |(name, value)| (name, Some(value)));
-        options
-            .set_value(sign, name, value)
-            .unwrap_or_else(|| Err(format!("there is no option \"{word}\"")))?;
+        options.set_value(sign, name, value).unwrap_or_else(|| Err(crate::unknown("option", word, &[])))?;
     }
     if options.none && options.base != OptionSet::default() {
-        return Err("None goes with no other option".into());
+        return Err("None cannot be combined with other options".into());
     }
     if !useless.is_empty() {
         let useless = useless.join(" ");

@@ -158,14 +158,14 @@ pub(super) fn index_order_default(command: &mut Command<'_>, args: &Args) -> Res
     dir.descending = Some(match &args.first().to_ascii_lowercase()[..] {
         "ascending" => false,
         "descending" => true,
-        other => return Err(format!("\"{other}\" is neither Ascending nor Descending")),
+        other => return Err(crate::unknown("order", other, &["Ascending", "Descending"])),
     });
     dir.order = Some(match &args.word(1).unwrap_or_default().to_ascii_lowercase()[..] {
         "name" => Key::Name,
         "date" => Key::LastModified,
         "size" => Key::Size,
         "description" => Key::Description,
-        other => return Err(format!("\"{other}\" is neither Name nor Date nor Size nor Description")),
+        other => return Err(crate::unknown("key", other, &["Name", "Date", "Size", "Description"])),
     });
     Ok(())
 }

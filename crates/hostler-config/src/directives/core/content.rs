@@ -288,12 +288,18 @@ fn file_etag(cmd: &mut Command<'_>, args: &Args) -> Result<(), String> {
         let part = match (name.to_ascii_lowercase().as_str(), sign) {
             ("none", None) => EtagParts::NONE,
             ("all", None) => EtagParts { inode: true, mtime: true, size: true, digest: false },
-            ("none" | "all", Some(_)) => return Err(format!("{name} cannot have + or -")),
+            ("none" | "all", Some(_)) => return Err(format!("{name} cannot take + or -")),
             ("inode", _) => EtagParts { inode: true, ..EtagParts::NONE },
             ("mtime", _) => EtagParts { mtime: true, ..EtagParts::NONE },
             ("size", _) => EtagParts { size: true, ..EtagParts::NONE },
             ("digest", _) => EtagParts { digest: true, ..EtagParts::NONE },
-            _ => return Err(format!("\"{word}\" is not one of INode, MTime, Size, Digest, All, None")),
+            _ => {
+                return Err(crate::unknown(
+                    "value",
+                    word,
+                    &["INode", "MTime", "Size", "Digest", "All", "None"],
+                ));
+            }
         };
         let or = |a: EtagParts| a.zip(part, |a, b| a || b);
         match sign {

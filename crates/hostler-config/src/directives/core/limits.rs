@@ -231,7 +231,7 @@ fn regex_default_options(cmd: &mut Command<'_>, args: &Args) -> Result<(), Strin
             "DOLLAR_ENDONLY" => options.dollar_end_only = on,
             _ => {
                 return Err(format!(
-                    "\"{word}\" is not one of ICASE, EXTENDED, DOTALL, DOLLAR_ENDONLY, None"
+                    "unknown option \"{word}\" (expected ICASE, EXTENDED, DOTALL, DOLLAR_ENDONLY or None)"
                 ));
             }
         }

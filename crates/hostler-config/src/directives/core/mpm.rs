@@ -25,8 +25,8 @@ const fn ignored(name: &'static str, why: &'static str) -> Directive {
     }
 }
 
-const FRONT: &str = "one process answers all requests, so there is nothing to size";
-const NONE_SUCH: &str = "Hostler has no such part";
+const FRONT: &str = "one process serves all connections, so there is nothing to configure";
+const NONE_SUCH: &str = "Hostler has no such component";
 
 pub(super) static UNIXD: &[Directive] = &[
     global(Directive::new(
@@ -51,7 +51,7 @@ pub(super) static UNIXD: &[Directive] = &[
     )),
     Directive {
         action: Action::Refused(
-            "Hostler does not change its root directory, so the paths below would mean others",
+            "Hostler does not support chroot: paths in the configuration would change their meaning",
         ),
         ..global(ignored("ChrootDir", ""))
     },
@@ -103,21 +103,18 @@ pub(super) static MPM: &[Directive] = &[
     ignored("ThreadLimit", FRONT),
     ignored("ThreadStackSize", FRONT),
     ignored("AsyncRequestWorkerFactor", FRONT),
-    ignored(
-        "MaxMemFree",
-        "what a request has used is given back with it; HostlerSiteMemory bounds what a site takes",
-    ),
+    ignored("MaxMemFree", "memory is released after each request; use HostlerSiteMemory to limit a site"),
     ignored("ListenCoresBucketsRatio", FRONT),
     ignored("ListenTCPDeferAccept", NONE_SUCH),
-    ignored("SendBufferSize", "the system sizes the buffers"),
-    ignored("ReceiveBufferSize", "the system sizes the buffers"),
-    ignored("ReadBufferSize", "the system sizes the buffers"),
-    ignored("FlushMaxThreshold", "the system sizes the buffers"),
+    ignored("SendBufferSize", "the kernel sizes the buffers"),
+    ignored("ReceiveBufferSize", "the kernel sizes the buffers"),
+    ignored("ReadBufferSize", "the kernel sizes the buffers"),
+    ignored("FlushMaxThreshold", "the kernel sizes the buffers"),
     ignored("FlushMaxPipelined", NONE_SUCH),
     ignored("ScoreBoardFile", NONE_SUCH),
     ignored("ExtendedStatus", "server-status and `hostler status` always show it"),
     ignored("SeeRequestTail", NONE_SUCH),
-    ignored("CoreDumpDirectory", "the system decides where core dumps go"),
+    ignored("CoreDumpDirectory", "the kernel decides where core dumps are written"),
     ignored(
         "DefaultRuntimeDir",
         "nothing is kept there: PidFile names its own file, and sockets of sites stand in folders of their own",
@@ -126,7 +123,7 @@ pub(super) static MPM: &[Directive] = &[
     ignored("AcceptMutex", NONE_SUCH),
     ignored("LockFile", NONE_SUCH),
     ignored("AcceptFilter", NONE_SUCH),
-    ignored("Protocol", "Listen and SSLEngine say which protocol is spoken"),
+    ignored("Protocol", "Listen and SSLEngine determine the protocol"),
     ignored("EnableExceptionHook", NONE_SUCH),
     ignored("WatchdogInterval", NONE_SUCH),
     ignored("LoadFile", "nothing is loaded"),
@@ -196,7 +193,7 @@ pub(super) static ITK: &[Directive] = &[
                 .ok_or("a number from -20 to 19")?;
             if nice < 0 {
                 cmd.warn(format!(
-                    "NiceValue {nice} is not possible: a site is not preferred to the server's own processes"
+                    "NiceValue {nice} is not supported: a site cannot have priority over the server's own processes"
                 ));
             }
             cmd.dir.core.nice = u8::try_from(nice).ok();
@@ -207,7 +204,7 @@ pub(super) static ITK: &[Directive] = &[
     ignored("EnableCapabilities", "site processes have no capabilities at all"),
 ];
 
-const BY_EXPR: &str = "a user that depends on the request is not possible here: give each user a virtual host with AssignUserID (mod_macro writes them), or let UserDir find them";
+const BY_EXPR: &str = "the user cannot depend on the request; use one virtual host per user with AssignUserID (mod_macro can generate them), or UserDir, instead";
 
 pub(super) static HOSTLER: &[Directive] = &[
     global(Directive::new(

@@ -257,8 +257,7 @@ fn option(name: &str) -> Option<OptionBits> {
     })
 }
 
-const OPTIONS: &str =
-    "Indexes, Includes, IncludesNOEXEC, FollowSymLinks, SymLinksIfOwnerMatch, ExecCGI, MultiViews, All, None";
+const OPTIONS: &str = "Indexes, Includes, IncludesNOEXEC, FollowSymLinks, SymLinksIfOwnerMatch, ExecCGI, MultiViews, All or None";
 
 /// Returns whether it is about MultiViews alone, which there are none of.
 fn only_multi_views(words: &[String]) -> bool {
@@ -280,13 +279,13 @@ fn set_options(cmd: &mut Command<'_>, args: &Args) -> Result<(), String> {
     }
     for (index, word) in args.words.iter().enumerate() {
         let name = word.trim_start_matches(['+', '-']);
-        let bits = option(name).ok_or_else(|| format!("\"{word}\" is not one of {OPTIONS}"))?;
+        let bits = option(name).ok_or_else(|| format!("unknown option \"{word}\" (expected {OPTIONS})"))?;
         let whole = name.eq_ignore_ascii_case("all") || name.eq_ignore_ascii_case("none");
         if whole && index > 0 && signed == 0 {
             return Err(format!("{name} must be the first option"));
         }
         if name.eq_ignore_ascii_case("none") && signed > 0 {
-            return Err("None takes no + or -".to_owned());
+            return Err("None cannot take + or -".to_owned());
         }
         if !allowed.contains(bits) {
             return Err(format!("the option {name} is not allowed here (AllowOverride)"));
@@ -329,7 +328,7 @@ fn allow_override(cmd: &mut Command<'_>, args: &Args) -> Result<(), String> {
                     cmd.warn(format!("AllowOverride {word} is ignored (expected All, Override or Unknown)"));
                 }
             }
-            _ => return Err(format!("\"{word}\" is not one of its classes")),
+            _ => return Err(crate::unknown("class", word, &[])),
         }
     }
     cmd.dir.core.allow_override = Some(allow);
@@ -350,7 +349,7 @@ fn nonfatal(nonfatal: &mut Nonfatal, value: &str) -> bool {
 /// `Indexes,MultiViews`. As in Apache, FollowSymLinks and SymLinksIfOwnerMatch come as they are named.
 fn option_list(list: &str) -> Result<OptionBits, String> {
     list.split(',').filter(|name| !name.is_empty()).try_fold(OptionBits::NONE, |bits, name| {
-        let more = option(name).ok_or_else(|| format!("\"{name}\" is not one of {OPTIONS}"))?;
+        let more = option(name).ok_or_else(|| format!("unknown option \"{name}\" (expected {OPTIONS})"))?;
         Ok(bits | more)
     })
 }

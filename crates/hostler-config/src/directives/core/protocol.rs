@@ -279,7 +279,7 @@ fn http_protocol_options(cmd: &mut Command<'_>, args: &Args) -> Result<(), Strin
         "lenientmethods" => options.registered_methods = Some(false),
         "allow0.9" => options.require_1_0 = Some(false),
         "require1.0" => options.require_1_0 = Some(true),
-        other => return Err(format!("\"{other}\" is not one of its words")),
+        other => return Err(crate::unknown("option", other, &[])),
     }
     Ok(())
 }
@@ -290,7 +290,7 @@ fn protocols(cmd: &mut Command<'_>, args: &Args) -> Result<(), String> {
     }
     let names: Vec<String> = args.words.iter().map(|name| name.to_ascii_lowercase()).collect();
     for name in names.iter().filter(|name| !["h2", "h2c", "http/1.1"].contains(&name.as_str())) {
-        cmd.warn(format!("the protocol \"{name}\" is not spoken here (h2, h2c and http/1.1 are)"));
+        cmd.warn(format!("unknown protocol \"{name}\" (expected h2, h2c or http/1.1)"));
     }
     cmd.server.core.protocols = Some(names);
     Ok(())
@@ -303,7 +303,7 @@ fn allow_methods(cmd: &mut Command<'_>, args: &Args) -> Result<(), String> {
     let reset = args.words.len() == 1 && args.first().eq_ignore_ascii_case("reset");
     let unknown = |word: &&String| !reset && !crate::section::METHODS.contains(&word.as_str());
     if let Some(word) = args.words.iter().find(unknown) {
-        return Err(format!("there is no method \"{word}\""));
+        return Err(crate::unknown("method", word, &[]));
     }
     cmd.dir.core.allow_methods = Some(if reset { Vec::new() } else { args.words.clone() });
     Ok(())
@@ -321,7 +321,7 @@ fn read_timeout_of(cmd: &mut Command<'_>, word: &str) -> Result<(), String> {
         "handshake" => timeouts.handshake = timeout,
         "header" => timeouts.header = timeout,
         "body" => timeouts.body = timeout,
-        _ => return Err(format!("\"{stage}\" is not one of handshake, header, body")),
+        _ => return Err(crate::unknown("stage", stage, &["handshake", "header", "body"])),
     }
     Ok(())
 }

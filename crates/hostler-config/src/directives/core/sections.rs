@@ -129,7 +129,11 @@ pub(in crate::directives) fn make(
 }
 
 fn not_inside(inside: Inside) -> Result<(), String> {
-    if inside.any() || inside.limit { Err("cannot stand inside another section".to_owned()) } else { Ok(()) }
+    if inside.any() || inside.limit {
+        Err("is not allowed inside another section".to_owned())
+    } else {
+        Ok(())
+    }
 }
 
 fn directory(cmd: &mut Command<'_>, args: &Args, nodes: &[Node]) -> Result<(), String> {
@@ -187,7 +191,7 @@ fn plain_or_regex(path: &str, regex: Option<&Regex>) -> Pattern {
 
 fn files(cmd: &mut Command<'_>, args: &Args, nodes: &[Node]) -> Result<(), String> {
     if cmd.inside.limit || cmd.inside.location {
-        return Err("cannot stand inside <Limit> or <Location>".to_owned());
+        return Err("is not allowed inside <Limit> or <Location>".to_owned());
     }
     if cmd.inside.files || cmd.inside.condition {
         // Apache accepts this and never applies it; access rules in it protect nothing.
@@ -203,7 +207,7 @@ fn files(cmd: &mut Command<'_>, args: &Args, nodes: &[Node]) -> Result<(), Strin
 
 fn condition(cmd: &mut Command<'_>, args: &Args, nodes: &[Node]) -> Result<(), String> {
     if cmd.inside.limit {
-        return Err("cannot stand inside <Limit>".to_owned());
+        return Err("is not allowed inside <Limit>".to_owned());
     }
     let otherwise = cmd.directive.name != "If";
     let condition = if cmd.directive.name == "Else" {
@@ -219,7 +223,7 @@ fn condition(cmd: &mut Command<'_>, args: &Args, nodes: &[Node]) -> Result<(), S
         }
     };
     if otherwise && cmd.dir.core.ifs.is_empty() {
-        return Err("there is no <If> before it".to_owned());
+        return Err("no <If> before it".to_owned());
     }
     let section = make(cmd, args, None, (Kind::If, Pattern::Condition { condition, otherwise }), nodes);
     cmd.dir.core.ifs.push(Arc::new(section));
@@ -228,7 +232,7 @@ fn condition(cmd: &mut Command<'_>, args: &Args, nodes: &[Node]) -> Result<(), S
 
 fn limit(cmd: &mut Command<'_>, args: &Args, nodes: &[Node]) -> Result<(), String> {
     if cmd.inside.limit {
-        return Err("cannot stand inside <Limit> or <LimitExcept>".to_owned());
+        return Err("is not allowed inside <Limit> or <LimitExcept>".to_owned());
     }
     if args.words.is_empty() {
         return Err("needs at least one method".to_owned());
@@ -249,7 +253,7 @@ fn limit(cmd: &mut Command<'_>, args: &Args, nodes: &[Node]) -> Result<(), Strin
 /// The host is merged over the main server when that is complete.
 fn virtual_host(cmd: &mut Command<'_>, args: &Args, nodes: &[Node]) -> Result<(), String> {
     if cmd.context != Context::Main || cmd.inside.any() {
-        return Err("cannot stand inside another section".to_owned());
+        return Err("is not allowed inside another section".to_owned());
     }
     if args.words.is_empty() {
         return Err("needs an address; * stands for all".to_owned());

@@ -34,7 +34,7 @@ pub(crate) fn choice<T: Clone>(word: &str, choices: &[(&str, T)]) -> Result<T, S
         Some((_, value)) => Ok(value.clone()),
         None => {
             let names: Vec<_> = choices.iter().map(|(name, _)| *name).collect();
-            Err(format!("\"{word}\" is not one of {}", names.join(", ")))
+            Err(crate::unknown("value", word, &names))
         }
     }
 }

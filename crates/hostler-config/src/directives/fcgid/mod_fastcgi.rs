@@ -84,13 +84,13 @@ static DIRECTIVES: &[Directive] = &[
         |_, args| {
             match args.first().to_ascii_lowercase().as_str() {
             "on" | "off" => Ok(()),
-            _ => Err("a wrapper of your own is not run: programs run as the site's user (AssignUserID, SuexecUserGroup)"
+            _ => Err("custom wrappers are not supported: programs run as the site's user (AssignUserID, SuexecUserGroup)"
                 .to_owned()),
         }
         },
     ),
     Directive {
-        action: Action::Ignored("sockets are made in directories that the site's user alone may enter"),
+        action: Action::Ignored("sockets are created in directories that only the site's user can enter"),
         ..Directive::new("FastCgiIpcDir", Arity::RawArgs, "directory", "No effect", |_, _| Ok(()))
     },
     roles::program!("FastCgiAccessChecker", access),
@@ -124,12 +124,12 @@ fn read(options: &mut Options, fields: &mut Vec<Box<str>>, words: &[String]) -> 
             "-pass-header" => fields.push(value.as_str().into()),
             "-socket" | "-port" => {
                 return Err(format!(
-                    "{option} is not possible: the program's socket is made in a directory that the site's user alone may \
-                     enter (FastCgiExternalServer is for programs with a socket of their own)"
+                    "{option} is not supported: the socket is created in a directory that only the site's user can enter; \
+                     use FastCgiExternalServer for a program with its own socket"
                 ));
             }
             known if OWN.contains(&known) => {}
-            _ => return Err(format!("\"{option}\" is not an option of programs ({OWN_WAY})")),
+            _ => return Err(format!("unknown option \"{option}\" ({OWN_WAY})")),
         }
     }
     Ok(())
@@ -171,7 +171,7 @@ fn external(command: &mut Command<'_>, args: &Args) -> Result<(), String> {
             "-idle-timeout" => made.timeout = Some(number(value, 1..=u32::MAX)?),
             "-appconntimeout" => made.connect_timeout = Some(number(value, 0..=u32::MAX)?),
             "-pass-header" => fields.push(value.as_str().into()),
-            _ => return Err(format!("\"{option}\" is not an option of programs that are there already")),
+            _ => return Err(crate::unknown("option of an external server", option, &[])),
         }
     }
     if made.socket.is_some() == made.host.is_some() {

@@ -76,7 +76,7 @@ pub(super) fn of_command(command: &mut Command<'_>, args: &Args) -> Result<(), S
                 options.env.set(name, value);
                 continue;
             }
-            _ => return Err(format!("\"{option}\" is not an option of programs")),
+            _ => return Err(crate::unknown("option", &option, &[])),
         };
         *slot = Some(number(&value, 0..=u32::MAX)?);
     }

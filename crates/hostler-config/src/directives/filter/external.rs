@@ -97,14 +97,14 @@ fn set(filter: &mut External, word: &str) -> Result<(), String> {
         filter.keeps_length = true;
         return Ok(());
     }
-    let (key, value) = word.split_once('=').ok_or_else(|| format!("there is no \"{word}\""))?;
+    let (key, value) = word.split_once('=').ok_or_else(|| crate::unknown("option", word, &[]))?;
     let some = || Some(value).filter(|value| !value.is_empty()).map(Into::into);
     match &key.to_ascii_lowercase()[..] {
         "mode" => {
             filter.way = match value {
                 "output" => Way::Output,
                 "input" => Way::Input,
-                _ => return Err(format!("mode={value} is neither output nor input")),
+                _ => return Err(crate::unknown("mode", value, &["output", "input"])),
             };
         }
         "cmd" => {
@@ -121,7 +121,7 @@ fn set(filter: &mut External, word: &str) -> Result<(), String> {
         }
         "enableenv" => filter.enabled_by = some(),
         "disableenv" => filter.disabled_by = some(),
-        _ => return Err(format!("there is no \"{key}\"")),
+        _ => return Err(crate::unknown("option", key, &[])),
     }
     Ok(())
 }
@@ -166,7 +166,7 @@ fn options(command: &mut Command<'_>, args: &Args) -> Result<(), String> {
         "nologstderr" => options.log_errors = Some(false),
         "onfail=abort" => options.on_fail_remove = Some(false),
         "onfail=remove" => options.on_fail_remove = Some(true),
-        other => return Err(format!("there is no \"{other}\"")),
+        other => return Err(crate::unknown("option", other, &[])),
     }
     Ok(())
 }

@@ -97,9 +97,9 @@ pub(super) fn declare(command: &mut Command<'_>, args: &Args) -> Result<(), Stri
         Some("CONNECTION") => 50,
         Some("NETWORK") => 60,
         Some(other) => {
-            return Err(format!(
-                "\"{other}\" is none of RESOURCE, CONTENT_SET, PROTOCOL, TRANSCODE, CONNECTION and NETWORK"
-            ));
+            const TYPES: &[&str] =
+                &["RESOURCE", "CONTENT_SET", "PROTOCOL", "TRANSCODE", "CONNECTION", "NETWORK"];
+            return Err(crate::unknown("filter type", other, TYPES));
         }
     };
     let chain = &mut command.dir.filter.chain;
@@ -156,7 +156,7 @@ pub(super) fn protocol(command: &mut Command<'_>, args: &Args) -> Result<(), Str
     };
     for flag in flags.split([';', ',', ' ', '\t']).filter(|flag| !flag.is_empty()) {
         if !FLAGS.contains(&&*flag.to_ascii_lowercase()) {
-            return Err(format!("there is no \"{flag}\""));
+            return Err(crate::unknown("flag", flag, &[]));
         }
     }
     let chain = &command.dir.filter.chain;

@@ -89,10 +89,10 @@ pub(in crate::directives) fn check_names(
 }
 
 fn missing(way: Way, name: &str) -> String {
-    let (all, what) = if way == Way::Input { (INPUTS, "requests") } else { (OUTPUTS, "answers") };
+    let (all, what) = if way == Way::Input { (INPUTS, "requests") } else { (OUTPUTS, "responses") };
     let all: Vec<&str> = all.iter().map(|(name, _)| *name).collect();
     let name = name.to_ascii_uppercase();
-    format!("there is no filter {name} for {what}, only {} and those of ExtFilterDefine", all.join(", "))
+    format!("unknown filter \"{name}\" for {what} (expected {} or one of ExtFilterDefine)", all.join(", "))
 }
 
 /// A line that names a filter: where, its directive, the way, the name in lower case.

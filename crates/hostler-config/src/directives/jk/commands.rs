@@ -7,7 +7,7 @@ use crate::directives::core::values::choice;
 use crate::section::Kind;
 use crate::{Action, Args, Arity, Command, Contexts, Directive, Effect, Overrides};
 
-const OWN_LOG: &str = "what concerns workers stands in the ErrorLog";
+const OWN_LOG: &str = "worker messages go to the ErrorLog";
 const NO_SHARED_FILE: &str = "all workers' states are one process's";
 
 /// One whose effect somebody else has.
@@ -18,7 +18,11 @@ const fn elsewhere(name: &'static str, why: &'static str) -> Directive {
 
 /// Names of variables other than mod_ssl's: only the usual ones are possible.
 const fn indicator(name: &'static str) -> Directive {
-    Directive::refused(name, "Not possible", "containers are told what the server itself knows of the client")
+    Directive::refused(
+        name,
+        "Not supported",
+        "containers are sent what the server itself knows about the client",
+    )
 }
 
 const fn placed(directive: Directive) -> Directive {
@@ -122,15 +126,13 @@ pub(super) static DIRECTIVES: &[Directive] = &[
         "Set the variable that names the worker for SetHandler jakarta-servlet",
         |_, args| match args.first() {
             INDICATOR => Ok(()),
-            _ => Err(format!(
-                "is not possible for another variable than {INDICATOR}, which SetEnv sets for {HANDLER}"
-            )),
+            _ => Err(format!("is only supported with {INDICATOR}, which SetEnv sets for {HANDLER}")),
         },
     ),
     elsewhere("JkLogFile", OWN_LOG),
     elsewhere("JkLogLevel", OWN_LOG),
     elsewhere("JkLogStampFormat", OWN_LOG),
-    elsewhere("JkRequestLogFormat", "%{JK_WORKER_NAME}n and its kin can stand in a LogFormat"),
+    elsewhere("JkRequestLogFormat", "use %{JK_WORKER_NAME}n and related notes in a LogFormat"),
     elsewhere("JkShmFile", NO_SHARED_FILE),
     elsewhere("JkShmSize", NO_SHARED_FILE),
     elsewhere("JkWatchdogInterval", "connections that idle too long are closed by themselves"),
@@ -171,14 +173,14 @@ fn of_tls(args: &Args, usual: &str) -> Result<(), String> {
     if args.first() == usual {
         return Ok(());
     }
-    Err(format!("is not possible for another variable than mod_ssl's {usual}"))
+    Err(format!("is only supported with mod_ssl's variable {usual}"))
 }
 
 fn of_main_server(command: &Command<'_>) -> Result<(), String> {
     if command.context == Context::Main && !command.inside.any() {
         return Ok(());
     }
-    Err("can't stand in <VirtualHost>: workers are the whole server's".to_owned())
+    Err("is not allowed in <VirtualHost>: workers belong to the whole server".to_owned())
 }
 
 fn workers_file(command: &mut Command<'_>, args: &Args) -> Result<(), String> {
@@ -207,7 +209,7 @@ fn mount(command: &mut Command<'_>, args: &Args, prefix: &str) -> Result<(), Str
         }
         (None, Some(worker)) if !command.inside.any() => (args.first().to_owned(), worker),
         (None, None) if !command.inside.any() => return Err("needs a URL-path and a worker".to_owned()),
-        _ => return Err("can stand in <Location>, in <VirtualHost> and outside of sections".to_owned()),
+        _ => return Err("is only allowed in <Location>, in <VirtualHost> and outside sections".to_owned()),
     };
     let path = format!("{prefix}{path}");
     let mounts = Mount::new(&path, worker, (Source::Line, command.host(), command.origin))?;
@@ -258,7 +260,7 @@ fn option(command: &mut Command<'_>, args: &Args) -> Result<(), String> {
             ("forwarduriescaped", UriForm::Escaped),
         ];
         if !is_set {
-            return Err(format!("{word} is not possible: another form takes its place"));
+            return Err(format!("{word} is not supported: set another form instead"));
         }
         jk.uri = Some(choice(&name, &forms)?);
         return Ok(());
@@ -271,10 +273,10 @@ fn option(command: &mut Command<'_>, args: &Args) -> Result<(), String> {
         "flushpackets" | "flushheader" | "forwardkeysize" => {}
         "collapseslashesall" | "collapseslashesnone" | "collapseslashesunmount" => {}
         "forwarddirectories" | "forwardphysicaladdress" | "forwardsslcertchain" if is_set => {
-            return Err(format!("{word} is not possible"));
+            return Err(format!("{word} is not supported"));
         }
         "forwarddirectories" | "forwardphysicaladdress" | "forwardsslcertchain" => {}
-        _ => return Err(format!("\"{word}\" is not an option")),
+        _ => return Err(crate::unknown("option", word, &[])),
     }
     Ok(())
 }

@@ -48,7 +48,7 @@ fn complete(server: &mut ServerConfig, is_virtual: bool, builder: &mut Builder) 
         let is_known = &*mount.worker == "*" || server.jk.worker(&mount.worker).is_some();
         if !is_known && !mount.excludes {
             let why = format!(
-                "{} is mounted on the worker {}, which is none (worker.list=): these URLs will be answered with 500",
+                "{} is mounted on the worker {}, which does not exist (worker.list=): these URLs will get 500",
                 mount.path, mount.worker
             );
             builder.warn_once(&format!("jk {} {}", mount.path, mount.worker), mount.origin, why);

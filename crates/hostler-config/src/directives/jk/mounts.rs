@@ -160,10 +160,10 @@ impl Rule {
                 "session_path" => rule.parameter = Some(value.trim_end_matches('=').into()),
                 "active" | "disabled" | "stopped" | "set_session_cookie" | "session_cookie_path" => {
                     return Err(format!(
-                        "{name}= behind a worker is not possible: what is said of a worker's members holds for all its mounts"
+                        "{name}= after a worker is not supported: settings of a worker's members apply to all its mounts"
                     ));
                 }
-                _ => return Err(format!("there is no rule {name} of a mount")),
+                _ => return Err(crate::unknown("mount rule", name, &[])),
             }
         }
         Ok(rule)

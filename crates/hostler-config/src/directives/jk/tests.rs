@@ -121,7 +121,7 @@ fn rules_of_a_mount_stand_behind_its_worker() {
     let rule = &config.servers[0].conf.jk.mounts[0].rule;
     assert_eq!((rule.timeout, rule.own_errors), (Some(Duration::from_millis(250)), Some(500)));
     assert_eq!((rule.ignores_sessions, &rule.fail_on_status[..]), (true, &[503][..]));
-    assert!(refusal(&format!("{TWO}JkMount /x lb;disabled=one")).contains("not possible"));
+    assert!(refusal(&format!("{TWO}JkMount /x lb;disabled=one")).contains("not supported"));
 }
 
 #[test]
@@ -132,15 +132,15 @@ fn what_makes_no_sense_is_refused() {
         ("JkWorkerProperty worker.list=a\nJkWorkerProperty worker.a.type=lb", "no members"),
         (
             "JkWorkerProperty worker.list=a\nJkWorkerProperty worker.a.type=lb\nJkWorkerProperty worker.a.balance_workers=b",
-            "nothing is said of its member b",
+            "its member b has no settings",
         ),
         ("JkMount app lb", "slash"),
         ("JkMount lb", "needs a URL-path"),
         ("<Location /a>\nJkMount /a lb\n</Location>", "the Location's is meant"),
-        ("<VirtualHost *:80>\nJkWorkerProperty worker.list=a\n</VirtualHost>", "whole server's"),
-        ("JkOptions +Nonsense", "is not an option"),
-        ("JkOptions -ForwardURIProxy", "not possible"),
-        ("JkHTTPSIndicator MY_HTTPS", "mod_ssl's HTTPS"),
+        ("<VirtualHost *:80>\nJkWorkerProperty worker.list=a\n</VirtualHost>", "belong to the whole server"),
+        ("JkOptions +Nonsense", "unknown option"),
+        ("JkOptions -ForwardURIProxy", "not supported"),
+        ("JkHTTPSIndicator MY_HTTPS", "mod_ssl's variable HTTPS"),
         ("JkWorkersFile nowhere", "cannot read"),
         // In a circle.
         (

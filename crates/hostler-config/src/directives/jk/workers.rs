@@ -65,7 +65,9 @@ fn worker(all: &[Property], name: &str, listed: Origin, warnings: &mut Vec<Wrong
         "status" => Kind::Status,
         "lb" => Kind::Containers(Arc::new(said.balancer(warnings)?)),
         "ajp13" | "ajp14" => Kind::Containers(Arc::new(said.alone(warnings)?)),
-        other => return Err(said.wrong(&format!("type={other} is not possible: ajp13, lb and status are"))),
+        other => {
+            return Err(said.wrong(&format!("type={other} is not supported (expected ajp13, lb or status)")));
+        }
     };
     Ok(Worker { name: name.into(), kind })
 }
@@ -149,7 +151,7 @@ impl<'p> Properties<'p> {
         let mut members: Vec<Member> = Vec::with_capacity(names.len());
         for name in names {
             let said = Properties::of(self.all, name)
-                .ok_or_else(|| self.wrong(&format!("nothing is said of its member {name}")))?;
+                .ok_or_else(|| self.wrong(&format!("its member {name} has no settings")))?;
             if said.value("type").is_some_and(|kind| !kind.starts_with("ajp")) {
                 return Err(self.wrong(&format!("its member {name} is not of type ajp13")));
             }
@@ -267,7 +269,7 @@ fn flag(value: &str) -> bool {
 
 fn host(value: &str) -> Result<Box<str>, String> {
     if value.starts_with('/') {
-        return Err("a socket's path is not possible".to_owned());
+        return Err("a Unix socket is not supported".to_owned());
     }
     let authority = if value.contains(':') { format!("[{value}]") } else { value.to_owned() };
     Ok(Url::parse(&format!("ajp://{authority}/"))?.host)
@@ -291,7 +293,7 @@ fn activation(value: &str) -> Result<States, String> {
         Some('A') => Ok(States::default()),
         Some('D') => Ok(States::DRAIN),
         Some('S') => Ok(States::STOPPED),
-        _ => Err(format!("\"{value}\" is none of Active, Disabled and Stopped")),
+        _ => Err(crate::unknown("activation", value, &["Active", "Disabled", "Stopped"])),
     }
 }
 
@@ -301,6 +303,6 @@ fn method(value: &str) -> Result<Method, String> {
         Some('R' | 'S' | 'N') => Ok(Method::ByRequests),
         Some('T') => Ok(Method::ByTraffic),
         Some('B') => Ok(Method::ByBusyness),
-        _ => Err(format!("\"{value}\" is none of Request, Session, Next, Traffic and Busyness")),
+        _ => Err(crate::unknown("method", value, &["Request", "Session", "Next", "Traffic", "Busyness"])),
     }
 }

@@ -146,7 +146,12 @@ fn directive<'t>(text: &'t str, pieces: &mut Vec<ErrorPiece>) -> Result<&'t str,
         rest = &rest[character.len_utf8()..];
         match character {
             '-' => hyphen = true,
-            '+' => return Err("+ is for lines of connections and requests".into()),
+            '+' => {
+                return Err(
+                    "+ is only supported for connection and request lines, which Hostler does not write"
+                        .into(),
+                );
+            }
             '0'..='9' => least = least.saturating_mul(10).saturating_add(character as u8 - b'0'),
             '{' => (argument, rest) = rest.split_once('}').ok_or(UNFINISHED)?,
             ' ' => {
@@ -154,7 +159,7 @@ fn directive<'t>(text: &'t str, pieces: &mut Vec<ErrorPiece>) -> Result<&'t str,
                 return Ok(rest);
             }
             letter => {
-                let item = item(letter, argument).ok_or_else(|| format!("there is no %{letter}"))?;
+                let item = item(letter, argument).ok_or_else(|| format!("unknown directive %{letter}"))?;
                 pieces.push(ErrorPiece { hyphen, least, ..piece(item, false) });
                 return Ok(rest);
             }

@@ -170,7 +170,7 @@ fn item<'t>(letter: u8, after: &'t [u8], argument: &[u8]) -> Result<(Item, &'t [
 }
 
 fn unknown(directive: &[u8]) -> String {
-    format!("there is no log directive %{}", String::from_utf8_lossy(directive))
+    format!("unknown log directive %{}", String::from_utf8_lossy(directive))
 }
 
 /// Directives whose argument chooses between variants. Apache prints an argument that it does not know.

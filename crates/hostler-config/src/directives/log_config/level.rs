@@ -104,7 +104,8 @@ impl Levels {
     pub(super) fn set(&mut self, word: &str) -> Result<(), String> {
         let (module, level) =
             word.rsplit_once(':').map_or((None, word), |(module, level)| (Some(module), level));
-        let level = Level::from_name(level).ok_or_else(|| format!("there is no level \"{level}\""))?;
+        let level =
+            Level::from_name(level).ok_or_else(|| crate::unknown("log level", level, &Level::NAMES))?;
         match module {
             Some(module) => {
                 self.modules.insert(short_name(module), level);

@@ -46,7 +46,7 @@ pub(crate) fn parse(text: &str, host: Option<Origin>) -> Result<Vec<Declared>, S
             return Err("adds what is not a directive".to_owned());
         };
         if name.starts_with('<') {
-            return Err(format!("adds the section {name}>, and modules cannot add sections here"));
+            return Err(format!("adds the section {name}>: sections in modules are not supported"));
         }
         let is_name = |word: &str, more: &str| {
             word.len() <= 100 && word.chars().all(|c| c.is_ascii_alphanumeric() || more.contains(c))
@@ -55,7 +55,7 @@ pub(crate) fn parse(text: &str, host: Option<Origin>) -> Result<Vec<Declared>, S
             return Err(format!("{name}: args_how and req_override are numbers, of Apache2::Const"));
         };
         if name.is_empty() || !is_name(name, "_-") || !is_name(module, "_:") || arity(args_how).is_none() {
-            return Err(format!("{name}: this is not how a directive is added"));
+            return Err(format!("{name}: invalid directive definition"));
         }
         let (name, module, form) = (name.to_owned(), module.to_owned(), form.chars().take(200).collect());
         all.push(Declared { name, module, args_how, req_override, form, host });
@@ -240,10 +240,10 @@ mod tests {
             ("X", "not a directive"),
             ("M\t<Box\t0\t31\t", "sections"),
             ("M\tA\tone\t31\t", "numbers"),
-            ("M\tA B\t1\t31\t", "not how"),
-            ("M');x\tA\t1\t31\t", "not how"),
-            ("M\tA\t13\t31\t", "not how"),
-            ("M\t\t1\t31\t", "not how"),
+            ("M\tA B\t1\t31\t", "invalid directive definition"),
+            ("M');x\tA\t1\t31\t", "invalid directive definition"),
+            ("M\tA\t13\t31\t", "invalid directive definition"),
+            ("M\t\t1\t31\t", "invalid directive definition"),
         ] {
             assert!(parse(text, None).unwrap_err().contains(why), "{text}");
         }

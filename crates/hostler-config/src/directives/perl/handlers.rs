@@ -33,7 +33,7 @@ const fn missing(name: &'static str, action: Action) -> Directive {
 }
 
 const FORM: &str = "[+]package|function|package->method|\"sub {...}\" ...";
-const CONNECTION: &str = "connections belong to the front, which runs no site's code";
+const CONNECTION: &str = "connections are handled by the front, which does not run site code";
 
 pub(super) static DIRECTIVES: &[Directive] = &[
     by_server(

@@ -12,7 +12,7 @@ const fn ignored(name: &'static str, why: &'static str) -> Directive {
         name,
         arity: Arity::RawArgs,
         form: "",
-        doc: "A knob of mod_perl's interpreters",
+        doc: "A setting of mod_perl's interpreters",
         contexts: Contexts::SERVER,
         overrides: Overrides::NONE,
         action: Action::Ignored(why),
@@ -32,8 +32,7 @@ const fn loads(
 
 const POOL: &str =
     "each worker has one interpreter of its own; StartServers, MaxRequestWorkers and so on size the pool";
-const FRESH: &str =
-    "a reload of Hostler begins with fresh interpreters where what they have loaded has changed";
+const FRESH: &str = "a reload starts new interpreters if the code they loaded has changed";
 
 pub(super) static DIRECTIVES: &[Directive] = &[
     loads("PerlModule", "module ...", "Load modules before workers are forked", module),
@@ -108,7 +107,7 @@ pub(super) static DIRECTIVES: &[Directive] = &[
             Ok(())
         },
     ),
-    ignored("PerlTrace", "Hostler has no such trace"),
+    ignored("PerlTrace", "Hostler does not support mod_perl's traces"),
     ignored("PerlFreshRestart", FRESH),
     ignored("PerlRestartHandler", FRESH),
     ignored("PerlInterpStart", POOL),

@@ -218,9 +218,9 @@ fn set_options(cmd: &mut Command<'_>, args: &Args) -> Result<(), String> {
         "GlobalRequest" => Bits::GLOBAL_REQUEST,
         "None" | "Unset" => 0,
         _ if cmd.inside.any() => {
-            return Err(format!("\"{word}\" is not one of the options of a directory: {OF_DIRECTORY}"));
+            return Err(format!("unknown option \"{word}\" (expected {OF_DIRECTORY})"));
         }
-        _ => return Err(format!("\"{word}\" is not one of the options: {OF_DIRECTORY}, {OF_HOST}")),
+        _ => return Err(format!("unknown option \"{word}\" (expected {OF_DIRECTORY}, {OF_HOST})")),
     };
     if sign.is_none() && (cmd.inside.any() || cmd.context == Context::VirtualHost) {
         cmd.warn(format!("PerlOptions {name} has no effect here without + or -, as in mod_perl"));

@@ -10,7 +10,7 @@ use hostler_perl_frames::configure::pushes_to_server;
 /// `<Perl>`
 pub(super) fn open(cmd: &mut Command<'_>, args: &Args, nodes: &[Node]) -> Result<(), String> {
     if !args.words.is_empty() {
-        return Err(format!("takes no arguments here, not \"{}\": its code is Perl's alone", args.raw));
+        return Err(format!("takes no arguments here, not \"{}\"", args.raw));
     }
     let code = nodes.first().map_or("", |node| node.args.as_str());
     load::add(cmd, PreloadKind::Code, code);

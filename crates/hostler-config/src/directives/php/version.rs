@@ -56,7 +56,7 @@ pub(super) fn chosen<'a>(
     wanted: &'a str,
 ) -> Result<&'a str, String> {
     if !is_number(wanted) {
-        return Err(format!("{wanted} is not a version of PHP, as 8.2"));
+        return Err(format!("{wanted} is not a PHP version such as 8.2"));
     }
     if !installed.is_empty() && !installed.iter().any(|version| version.number == wanted) {
         return Err(not_there(installed, broken, wanted));
@@ -78,7 +78,7 @@ fn not_there(installed: &[Version], broken: &[Broken], wanted: &str) -> String {
     }
     let mut there: Vec<&str> = installed.iter().map(|version| &*version.number).collect();
     there.dedup();
-    format!("PHP {wanted} is not there: {} (there is {})", reasons.join("; "), there.join(", "))
+    format!("PHP {wanted} is not available: {} (available: {})", reasons.join("; "), there.join(", "))
 }
 
 /// Returns the program to run: that of the wanted version, else the usual one.

@@ -156,7 +156,7 @@ fn template(command: &mut Command<'_>, args: &Args) -> Result<(), String> {
         let (parameter, value) = super::workers::split(&word)?;
         match check.set(&parameter, value) {
             Ok(true) if parameter != "hctemplate" => {}
-            Ok(_) => return Err(format!("there is no parameter {parameter} of a check")),
+            Ok(_) => return Err(crate::unknown("health check parameter", &parameter, &[])),
             Err(why) => return Err(format!("{parameter}: {why}")),
         }
     }
@@ -197,7 +197,7 @@ impl Server {
         match check.method {
             Some(CheckMethod::Cping) if !is_ajp => Err("hcmethod=CPING is for ajp:// only".to_owned()),
             Some(CheckMethod::Http(..)) if is_program => {
-                Err("hcmethod: the server speaks no HTTP: TCP is possible, and CPING for ajp://".to_owned())
+                Err("hcmethod: the backend does not speak HTTP: use TCP, or CPING for ajp://".to_owned())
             }
             _ => Ok(check),
         }
@@ -236,9 +236,9 @@ mod tests {
             ("BalancerMember balancer://a http://one hcexpr=none", "no ProxyHCExpr"),
             ("BalancerMember balancer://a http://one hcmethod=POST", "hcmethod"),
             ("BalancerMember balancer://a http://one hcmethod=CPING", "CPING"),
-            ("BalancerMember balancer://a fcgi://one hcmethod=GET", "speaks no HTTP"),
+            ("BalancerMember balancer://a fcgi://one hcmethod=GET", "does not speak HTTP"),
             ("BalancerMember balancer://a http://one hcinterval=0", "tenth"),
-            ("ProxyHCTemplate x retry=1", "no parameter retry"),
+            ("ProxyHCTemplate x retry=1", "unknown health check parameter \"retry\""),
             ("ProxyHCExpr x", "needs a name"),
         ] {
             let said = config(text).unwrap_err();

@@ -300,7 +300,7 @@ pub(super) static DIRECTIVES: &[Directive] = &[
         "Off",
         "Only Off is accepted: Hostler is not a forward proxy",
         |_, args| {
-            if args.flag() { Err(format!("On is not possible: {NO_FORWARD_PROXY}")) } else { Ok(()) }
+            if args.flag() { Err(format!("On is not supported: {NO_FORWARD_PROXY}")) } else { Ok(()) }
         },
     )
     .with_effect(Effect::HarmlessIf(|words| {
@@ -308,7 +308,10 @@ pub(super) static DIRECTIVES: &[Directive] = &[
     })),
     refused("ProxyRemote", NO_FORWARD_PROXY),
     refused("ProxyRemoteMatch", NO_FORWARD_PROXY),
-    refused("ProxyBlock", "who may be reached is what ProxyPass says; <Proxy> with Require keeps people out"),
+    refused(
+        "ProxyBlock",
+        "only ProxyPass targets can be reached; use <Proxy> with Require to deny access instead",
+    ),
     forward("NoProxy"),
     forward("ProxyDomain"),
 ];
@@ -327,7 +330,7 @@ const FLAGS: &[&str] = &["nocanon", "interpolate", "noquery"];
 fn pass(command: &mut Command<'_>, args: &Args, is_regex: bool) -> Result<(), String> {
     let words = crate::lexer::words(&args.raw);
     if command.inside.directory || command.inside.files || command.inside.condition || command.inside.limit {
-        return Err("can stand in <Location>, in <VirtualHost> and outside of sections".to_owned());
+        return Err("is only allowed in <Location>, in <VirtualHost> and outside sections".to_owned());
     }
     let of_location =
         command.inside.location.then(|| command.place.map(|place| place.path.to_string())).flatten();
@@ -370,7 +373,7 @@ fn pass(command: &mut Command<'_>, args: &Args, is_regex: bool) -> Result<(), St
     if target != "!" {
         pass.parameters = name_server(command, &pass, &parameters)?;
     } else if let Some(word) = parameters.first() {
-        return Err(format!("\"{word}\" is said of no server: ! means that there is none"));
+        return Err(format!("\"{word}\" has no meaning after !, which maps the URLs to no backend"));
     }
     let pass = Arc::new(pass);
     match of_location {
@@ -404,7 +407,10 @@ fn name_server(
         return Ok(None);
     }
     if url.is_balancer() {
-        return Err(format!("\"{}\" is said of no balancer: its name comes from the request", parameters[0]));
+        return Err(format!(
+            "\"{}\" is not supported: the balancer's name comes from the request",
+            parameters[0]
+        ));
     }
     let mut worker = Worker { url: Arc::new(url), parameters: Arc::default(), origin: command.origin };
     parameters.iter().try_for_each(|word| worker.set(word))?;
@@ -420,12 +426,12 @@ fn member(command: &mut Command<'_>, args: &Args) -> Result<(), String> {
     };
     let balancer = Url::parse(&balancer)?;
     if !balancer.is_balancer() {
-        return Err(format!("{balancer} is not a balancer: what is expected begins as balancer://name"));
+        return Err(format!("{balancer} is not a balancer (expected balancer://name)"));
     }
     let url = Url::parse(&words.next().ok_or("needs the URL of a server")?)?;
     url.check()?;
     if url.is_balancer() {
-        return Err("a balancer can't be a member of another one".to_owned());
+        return Err("a balancer cannot be a member of another balancer".to_owned());
     }
     let origin = command.origin;
     let name = balancer.host;
@@ -446,7 +452,7 @@ fn set(command: &mut Command<'_>, args: &Args) -> Result<(), String> {
     let mut words = crate::lexer::words(&args.raw);
     let of_section = command.place.filter(|place| place.kind == Kind::Proxy);
     if of_section.is_some_and(|place| place.regex.is_some() || place.path.contains('*')) {
-        return Err("is said of no server: the section is for several".to_owned());
+        return Err("is not supported: the section applies to several backends".to_owned());
     }
     let url = match of_section {
         Some(place) => place.path.to_string(),

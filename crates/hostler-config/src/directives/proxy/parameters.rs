@@ -280,8 +280,7 @@ impl BalancerParameters {
 fn method_of(value: &str) -> Result<Method, String> {
     if value == "heartbeat" {
         return Err(
-            "lbmethod=heartbeat is not possible: Hostler listens to no heartbeats (bybusyness knows best \
-                    which server has least to do)"
+            "lbmethod=heartbeat is not supported: Hostler does not receive heartbeats; use bybusyness instead"
                 .to_owned(),
         );
     }

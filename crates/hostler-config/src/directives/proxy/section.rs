@@ -9,7 +9,7 @@ use std::sync::Arc;
 /// Opens a section. What it begins with is a text, not a path: `http://a/x` is the beginning of `http://a/xy`, too.
 pub(super) fn open(command: &mut Command<'_>, args: &Args, nodes: &[Node]) -> Result<(), String> {
     if command.inside.any() || command.inside.limit {
-        return Err("cannot stand inside another section".to_owned());
+        return Err("is not allowed inside another section".to_owned());
     }
     let (url, words) = args.words.split_first().ok_or("needs a URL, or * for all")?;
     let is_regex = url == "~" || command.directive.name.ends_with("Match");
@@ -29,7 +29,7 @@ pub(super) fn open(command: &mut Command<'_>, args: &Args, nodes: &[Node]) -> Re
     if names_server {
         say(command, path, parameters)?;
     } else if let Some(word) = parameters.first() {
-        return Err(format!("\"{word}\" is said of no server: the section is for several"));
+        return Err(format!("\"{word}\" is not supported: the section applies to several backends"));
     }
     let place = Place { kind: Kind::Proxy, path: path.into(), regex };
     let section = make(command, &only, Some(&place), (Kind::Proxy, what), nodes);
@@ -57,7 +57,7 @@ pub(super) fn say(command: &mut Command<'_>, url: &str, words: &[String]) -> Res
 pub(super) fn warn_of_ping(command: &mut Command<'_>, url: &Url, has_ping: bool) {
     if has_ping && url.is_program() && &*url.scheme != "ajp" {
         let why =
-            format!("ping= has no effect with {}://: only HTTP servers and Tomcats can be asked", url.scheme);
+            format!("ping= has no effect with {}://: only HTTP and AJP backends can be pinged", url.scheme);
         command.warn_once("ping", why);
     }
 }

@@ -22,8 +22,8 @@ const PROGRAMS: &[&str] = &["fcgi", "scgi", "uwsgi", "ajp"];
 
 /// Schemes of Apache's that are refused, each with the reason.
 const REFUSED: &[(&str, &str)] = &[
-    ("ftp", "Hostler speaks no FTP"),
-    ("fdpass", "Hostler hands no connections to other servers"),
+    ("ftp", "Hostler has no FTP client"),
+    ("fdpass", "connections cannot be passed to other servers"),
     ("connect", "Hostler is not a forward proxy"),
 ];
 
@@ -68,9 +68,8 @@ impl Url {
         // The URL of a socket needs no host: unix:/path|http:
         let bare = rest.strip_suffix(':').filter(|scheme| unix.is_some() && !scheme.contains(':'));
         let split = bare.map(|scheme| (scheme, "localhost")).or_else(|| rest.split_once("://"));
-        let (scheme, rest) = split.ok_or_else(|| {
-            format!("\"{text}\" is not a URL: what is expected begins as http://host/, or balancer://name/")
-        })?;
+        let (scheme, rest) = split
+            .ok_or_else(|| format!("\"{text}\" is not a URL (expected http://host/ or balancer://name/)"))?;
         let (authority, path) = match rest.find(['/', '?']) {
             Some(at) => (&rest[..at], &rest[at..]),
             None => (rest, ""),
@@ -91,13 +90,10 @@ impl Url {
     /// Why it can't.
     pub fn check(&self) -> Result<(), String> {
         if let Some((_, why)) = REFUSED.iter().find(|(scheme, _)| **scheme == *self.scheme) {
-            return Err(format!("{}:// is not possible: {why}", self.scheme));
+            return Err(format!("{}:// is not supported: {why}", self.scheme));
         }
         if !self.is_balancer() && self.usual_port().is_none() {
-            return Err(format!(
-                "{}:// is not possible: Hostler does not speak this protocol here",
-                self.scheme
-            ));
+            return Err(format!("{}:// is not supported: unknown protocol", self.scheme));
         }
         if self.is_balancer() && self.unix.is_some() {
             return Err("a balancer has no socket: its members may have one each".to_owned());
@@ -191,7 +187,7 @@ impl fmt::Display for Url {
 
 fn host_and_port(authority: &str) -> Result<(&str, Option<u16>), String> {
     if authority.contains('@') {
-        return Err("names and passwords in it are not possible".to_owned());
+        return Err("user names and passwords in URLs are not supported".to_owned());
     }
     let (host, port) = match authority.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
         Some((host, rest)) => (host, rest.strip_prefix(':')),

@@ -87,14 +87,13 @@ pub(super) fn said_over<T: Overlay>(main: &[Arc<T>], host: &[Arc<T>]) -> Vec<Arc
 
 /// A word `name=value`.
 pub(super) fn split(word: &str) -> Result<(String, &str), String> {
-    let (name, value) = word
-        .split_once('=')
-        .ok_or_else(|| format!("\"{word}\" is not a parameter: name=value is expected"))?;
+    let (name, value) =
+        word.split_once('=').ok_or_else(|| format!("\"{word}\" is not a parameter (expected name=value)"))?;
     Ok((name.to_ascii_lowercase(), value))
 }
 
 fn unknown(name: &str, of: &str) -> String {
-    format!("there is no parameter {name} of a {of}")
+    crate::unknown(&format!("{of} parameter"), name, &[])
 }
 
 impl Worker {

@@ -180,7 +180,7 @@ impl Reader {
                 let times = times(text)?;
                 match self.nodes.last_mut() {
                     Some(Node::One(Unit::Byte(_) | Unit::Any | Unit::Class(_), own)) => *own = Some(times),
-                    _ => return Err("\\{ \\} behind what can't be repeated so"),
+                    _ => return Err("\\{ \\} after an expression that cannot be repeated"),
                 }
             }
             Some(b'n') => self.one(Unit::Byte(b'\n')),

@@ -283,7 +283,7 @@ impl Script {
             b's' => self.substitute(rest, line)?,
             b'y' => Action::Translate(translation(rest, line)?),
             b'r' | b'w' => {
-                return Err("the commands r and w, which read and write files, are not there".into());
+                return Err("the commands r and w, which read and write files, are not supported".into());
             }
             _ => return Err(format!("unrecognized command: {}", String::from_utf8_lossy(line))),
         })
@@ -306,7 +306,7 @@ impl Script {
             print = Print::FirstLine;
         }
         if rest.first() == Some(&b'w') {
-            return Err("the flag w, which writes files, is not there".into());
+            return Err("the flag w, which writes files, is not supported".into());
         }
         Ok(Action::Substitute(Substitute { pattern, replacement, which, print }))
     }
@@ -496,9 +496,9 @@ mod tests {
             ("s//b/", "no remembered"),
             ("s/a/b/600", "too large"),
             ("s/a/b/gx", "garbled"),
-            ("s/a/b/w /tmp/x", "not there"),
-            ("w /tmp/x", "not there"),
-            ("r /etc/passwd", "not there"),
+            ("s/a/b/w /tmp/x", "not supported"),
+            ("w /tmp/x", "not supported"),
+            ("r /etc/passwd", "not supported"),
             ("p p", "garbled"),
             ("{p}", "garbled"),
             ("1,p", "garbled"),

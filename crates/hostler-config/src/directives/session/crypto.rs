@@ -60,7 +60,7 @@ impl Cipher {
             "aes192" => Ok(Self::Aes192),
             "aes256" => Ok(Self::Aes256),
             "3des192" => Err("3DES has blocks so short that long sessions give away what they hold".into()),
-            _ => Err(format!("there is no cipher \"{name}\"")),
+            _ => Err(crate::unknown("cipher", name, &["aes128", "aes192", "aes256"])),
         }
     }
 
@@ -78,9 +78,7 @@ impl Cipher {
 fn passphrase(command: &mut Command<'_>, args: &Args) -> Result<(), String> {
     let word = args.first();
     if word.starts_with("exec:") {
-        return Err(
-            "can't run a program: root runs none for a site; SessionCryptoPassphraseFile names a file".into(),
-        );
+        return Err("cannot run a program as root for a site: use SessionCryptoPassphraseFile instead".into());
     }
     if word.is_empty() {
         return Err("takes a secret that is not empty".into());

@@ -110,7 +110,7 @@ fn with(
 ) -> Result<(), String> {
     let inside = command.inside;
     if inside.directory || inside.location || inside.files || inside.condition || inside.limit {
-        return Err("can stand in <Proxy>, in <VirtualHost> and outside of sections".to_owned());
+        return Err("is only allowed in <Proxy>, in <VirtualHost> and outside sections".to_owned());
     }
     set(Arc::make_mut(command.dir.ssl.backends.get_or_insert_default()))
 }
@@ -347,10 +347,10 @@ mod tests {
     #[test]
     fn what_cannot_be_honoured_is_refused() {
         for (line, why) in [
-            ("SSLProxyVerify maybe", "none of none"),
+            ("SSLProxyVerify maybe", "unknown value \"maybe\" (expected none, optional"),
             ("SSLProxyCipherSuite RC4-SHA", "none of the cipher suites"),
             ("SSLProxyProtocol TLSv1", "nothing is left"),
-            ("<Location />\nSSLProxyEngine on\n</Location>", "can stand in <Proxy>"),
+            ("<Location />\nSSLProxyEngine on\n</Location>", "is only allowed in <Proxy>"),
         ] {
             let said = config(line).unwrap_err()[0].to_string();
             assert!(said.contains(why), "{line}: {said}");

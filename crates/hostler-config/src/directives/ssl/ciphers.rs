@@ -78,7 +78,7 @@ impl Ciphers {
         match &protocol.to_ascii_lowercase()[..] {
             "ssl" => self.tls12 = Some(tls12(list)?),
             "tlsv1.3" => self.tls13 = Some(tls13(list)?),
-            _ => return Err(format!("\"{protocol}\" is neither SSL nor TLSv1.3")),
+            _ => return Err(crate::unknown("protocol", protocol, &["SSL", "TLSv1.3"])),
         }
         Ok(())
     }

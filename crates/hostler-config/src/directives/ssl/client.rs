@@ -216,7 +216,9 @@ pub(super) fn verify_of(word: &str) -> Result<Verify, String> {
         "optional" => Verify::Optional,
         "optional_no_ca" => Verify::OptionalNoCa,
         "require" | "on" => Verify::Require,
-        other => return Err(format!("\"{other}\" is none of none, optional, require, optional_no_ca")),
+        other => {
+            return Err(crate::unknown("value", other, &["none", "optional", "require", "optional_no_ca"]));
+        }
     })
 }
 
@@ -254,12 +256,12 @@ pub(super) fn revocation_of(args: &Args) -> Result<RevocationCheck, String> {
         "none" => Revocable::None,
         "leaf" => Revocable::Leaf,
         "chain" => Revocable::Chain,
-        other => return Err(format!("\"{other}\" is none of chain, leaf, none")),
+        other => return Err(crate::unknown("value", other, &["chain", "leaf", "none"])),
     };
     let unknown_ok = match args.words.get(1).map(|word| word.to_ascii_lowercase()).as_deref() {
         None => false,
         Some("no_crl_for_cert_ok") => true,
-        Some(other) => return Err(format!("there is no flag \"{other}\", only no_crl_for_cert_ok")),
+        Some(other) => return Err(crate::unknown("flag", other, &["no_crl_for_cert_ok"])),
     };
     Ok(RevocationCheck { which, unknown_ok })
 }

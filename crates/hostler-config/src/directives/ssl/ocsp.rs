@@ -154,12 +154,12 @@ fn enable(command: &mut Command<'_>, args: &Args) -> Result<(), String> {
         "off" => Revocable::None,
         "leaf" => Revocable::Leaf,
         "on" => Revocable::Chain,
-        other => return Err(format!("\"{other}\" is none of on, leaf, off")),
+        other => return Err(crate::unknown("value", other, &["on", "leaf", "off"])),
     });
     ocsp.nowhere_ok = Some(match args.words.get(1) {
         None => false,
         Some(word) if word.eq_ignore_ascii_case("no_ocsp_for_cert_ok") => true,
-        Some(other) => return Err(format!("there is no flag \"{other}\", only no_ocsp_for_cert_ok")),
+        Some(other) => return Err(crate::unknown("flag", other, &["no_ocsp_for_cert_ok"])),
     });
     Ok(())
 }

@@ -33,7 +33,7 @@ pub(super) fn command(command: &mut Command<'_>, args: &Args) -> Result<(), Stri
         _ => {}
     }
     if ["verify", "ca", "crl"].iter().any(|word| lower.contains(word)) {
-        return Err(format!("{name} is not possible here: use SSLVerifyClient and SSLCACertificateFile"));
+        return Err(format!("{name} is not supported: use SSLVerifyClient and SSLCACertificateFile instead"));
     }
     let why = format!("SSLOpenSSLConfCmd {name} is ignored: {}", super::NO_OPENSSL);
     command.warn_once("SSLOpenSSLConfCmd", why);
@@ -41,7 +41,7 @@ pub(super) fn command(command: &mut Command<'_>, args: &Args) -> Result<(), Stri
 }
 
 fn unknown(version: &str) -> String {
-    format!("there is no protocol \"{version}\"")
+    crate::unknown("protocol", version, &[])
 }
 
 /// Returns the supported versions that are not below a version.

@@ -33,7 +33,7 @@ impl Protocols {
                 "tlsv1.3" => (false, true),
                 "sslv3" | "tlsv1" | "tlsv1.1" => (false, false),
                 "sslv2" if sign == Some('-') => (false, false),
-                _ => return Err(format!("there is no protocol \"{name}\"")),
+                _ => return Err(crate::unknown("protocol", name, &["all", "TLSv1.2", "TLSv1.3"])),
             };
             match sign {
                 None => set = Self { tls12, tls13 },
@@ -127,7 +127,7 @@ impl Options {
                 "fakebasicauth" => Word::FakeBasicAuth,
                 "compatenvvars" | "optrenegotiate" => Word::Other,
                 "legacydnstringformat" => Word::LegacyNames,
-                _ => return Err(format!("there is no option \"{name}\"")),
+                _ => return Err(crate::unknown("option", name, &[])),
             };
             match sign {
                 None if !self.replaces => *self = Self { replaces: true, added: bit(word), removed: 0 },

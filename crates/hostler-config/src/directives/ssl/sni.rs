@@ -23,7 +23,7 @@ pub(super) fn policy(command: &mut Command<'_>, args: &Args) -> Result<(), Strin
         "secure" => SniPolicy::Secure,
         "authonly" => SniPolicy::AuthOnly,
         "insecure" => SniPolicy::Insecure,
-        other => return Err(format!("\"{other}\" is none of strict, secure, authonly, insecure")),
+        other => return Err(crate::unknown("policy", other, &["strict", "secure", "authonly", "insecure"])),
     });
     Ok(())
 }

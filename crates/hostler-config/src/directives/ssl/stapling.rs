@@ -92,9 +92,7 @@ macro_rules! seconds {
 pub(super) static DIRECTIVES: &[Directive] = &[
     flag!("SSLUseStapling", "Enable OCSP stapling", is_on),
     Directive {
-        action: Action::Ignored(
-            "Hostler keeps stapled answers in the memory of the process that hands them out",
-        ),
+        action: Action::Ignored("OCSP responses are cached in the memory of the process that sends them"),
         ..Directive::new("SSLStaplingCache", Arity::Take1, "type", "No effect", |_, _| Ok(()))
     },
     Directive::new(
@@ -155,7 +153,7 @@ fn responder(command: &mut Command<'_>, args: &Args) -> Result<(), String> {
 pub(super) fn http_url(args: &Args) -> Result<Box<str>, String> {
     let url = args.first();
     if !url.get(..7).is_some_and(|scheme| scheme.eq_ignore_ascii_case("http://")) {
-        return Err(format!("\"{url}\" is no URL of a responder: it begins with http://"));
+        return Err(format!("\"{url}\" is not a responder URL (expected http://host/)"));
     }
     Ok(url.into())
 }
