@@ -116,12 +116,18 @@ async fn begun(request: &mut Request, body: Body) -> Body {
         Body::Stream(rest) => rest,
         other => return other,
     };
-    match poll_fn(|context| rest.poll_chunk(context)).await {
-        None => {
+    let first = poll_fn(|context| match rest.poll_chunk(context) {
+        Poll::Pending if !rest.rests() => Poll::Ready(None),
+        polled => polled.map(Some),
+    });
+    match first.await {
+        Some(None) => {
             request.reply.marks.unset(Marks::FLUSHED);
             Body::Empty
         }
-        first => Body::Stream(Box::new(Begun { first, rest })),
+        // It comes slowly: its head has been flushed, and Apache compresses what has been flushed.
+        None => Body::Stream(rest),
+        Some(first) => Body::Stream(Box::new(Begun { first, rest })),
     }
 }
 
@@ -132,6 +138,10 @@ struct Begun {
 }
 
 impl BodyStream for Begun {
+    fn rests(&self) -> bool {
+        self.rest.rests()
+    }
+
     fn poll_chunk(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Bytes, BodyError>>> {
         match self.first.take() {
             Some(first) => Poll::Ready(Some(first)),
