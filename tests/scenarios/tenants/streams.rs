@@ -39,7 +39,7 @@ fn ask(server: &Server, host: &str, path: &str, fields: &str) -> TcpStream {
 
 /// Returns how many of them have a response by now.
 fn answered(streams: &[TcpStream]) -> usize {
-    let has_answer = |mut stream: &TcpStream| {
+    let has_answer = |stream: &TcpStream| {
         stream.set_nonblocking(true).expect("a socket");
         match stream.peek(&mut [0; 1]) {
             Ok(count) => count > 0,
@@ -74,7 +74,7 @@ fn open_streams_of_one_site_leave_another_its_connections() {
         assert_eq!(fine("b.test"), (200, "begun".to_owned()));
         // Those that wait are refused in the end, and the log says why.
         await_that("the others are refused", || answered(&streams) == streams.len());
-        server.await_error("the site has as many connections to its programs as it may");
+        let _ = server.await_error("the site has as many connections to its programs as it may");
         let upgrade = "Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\
                        Sec-WebSocket-Version: 13\r\n";
         let mut head = [0; 12];

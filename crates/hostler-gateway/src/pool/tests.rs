@@ -14,6 +14,7 @@ mod trouble;
 
 use super::*;
 use crate::backend::OnAbandon;
+use crate::backend::TimeLimit;
 use crate::backend::ring::{Exchange, Frame, Pool, Work, attentive, before_park};
 use engine::{Engine, FalseHost};
 use hostler_wire::work::FromWorker;

@@ -193,7 +193,7 @@ fn a_client_that_sends_slowly_is_not_the_workers_fault() {
     run(async || {
         let site = Site::new(exactly(1));
         let mut slow = work_with("echo", hostler_wire::work::request_flag::BODY);
-        slow.timeout = Duration::from_millis(300);
+        slow.timeout.after = Duration::from_millis(300);
         let mut exchange = site.pool.begin(slow).await.unwrap();
         let waits = tokio::time::timeout(Duration::from_millis(1000), next(&mut exchange));
         assert!(waits.await.is_err(), "it was the client's turn");

@@ -72,7 +72,7 @@ fn a_worker_that_takes_too_long_is_killed_and_no_other() {
         let other = site.ask_later("wait gate");
         site.until_busy(1).await;
         let mut slow = work("wait never");
-        slow.timeout = Duration::from_millis(300);
+        slow.timeout.after = Duration::from_millis(300);
         let exchange = site.pool.begin(slow).await.unwrap();
         let error = finish(exchange).await.unwrap_err();
         assert_eq!((error.kind, error.status()), (Kind::WorkerTimeout, 504));
@@ -88,7 +88,7 @@ fn an_abandoned_request_is_not_waited_for_for_ever() {
     run(async || {
         let site = Site::new(exactly(1));
         let mut slow = work("cleanup never");
-        slow.timeout = Duration::from_millis(200);
+        slow.timeout.after = Duration::from_millis(200);
         let mut exchange = site.pool.begin(slow).await.unwrap();
         while next(&mut exchange).await.unwrap().unwrap().kind != FromWorker::FINISHED {}
         drop(exchange);
