@@ -298,7 +298,7 @@ fn too_late(name: &str) -> Option<&'static str> {
     const OF_OPCACHE: [&str; 4] = ["preload", "preload_user", "memory_consumption", "max_accelerated_files"];
     let of_opcache = name.strip_prefix("opcache.").is_some_and(|rest| OF_OPCACHE.contains(&rest));
     (of_opcache || NAMES.contains(&name))
-        .then_some("takes effect when PHP starts, so it belongs in php.ini (PHPINIDir)")
+        .then_some("is only read when PHP starts, so it belongs in php.ini (PHPINIDir)")
 }
 
 #[cfg(test)]
