@@ -224,7 +224,10 @@ fn what_is_turned_off_or_harmless_only_warns() {
 
 #[test]
 fn several_errors_are_found_in_one_go() {
-    assert_eq!(errors("Nope\n<VirtualHost *>\nNope\nLimitRequestFieldSize x\n</VirtualHost>\nKeepAlive x").len(), 4);
+    assert_eq!(
+        errors("Nope\n<VirtualHost *>\nNope\nLimitRequestFieldSize x\n</VirtualHost>\nKeepAlive x").len(),
+        4
+    );
 }
 
 #[test]

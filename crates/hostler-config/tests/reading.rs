@@ -92,7 +92,9 @@ fn all_errors(text: &str) -> Vec<String> {
 
 #[test]
 fn a_missing_include_hides_no_other_error() {
-    let told = all_errors("Nonsense 1\nInclude no.conf\nLimitRequestFieldSize x\n<Directory /x>\nOptions No\n</Directory>");
+    let told = all_errors(
+        "Nonsense 1\nInclude no.conf\nLimitRequestFieldSize x\n<Directory /x>\nOptions No\n</Directory>",
+    );
     let begin = [
         "httpd.conf:1: Nonsense:",
         "httpd.conf:2: Include:",

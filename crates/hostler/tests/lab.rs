@@ -15,10 +15,10 @@ fn says(output: &Output) -> String {
 #[test]
 fn what_does_not_exist_is_refused_with_what_does() {
     for (words, expected) in [
-        (&["regestry"][..], "there are registry, include, isolation, bench1"),
-        (&["registry", "--contestants", "iis"], "there are hostler, apache-prefork"),
-        (&["registry", "--technique", "fortran"], "there are handler, registry"),
-        (&["bench1", "--only", "all"], "there are cgi-c, cgi-perl"),
+        (&["regestry"][..], "expected one of registry, include, isolation, bench1"),
+        (&["registry", "--contestants", "iis"], "expected one of hostler, apache-prefork"),
+        (&["registry", "--technique", "fortran"], "expected one of handler, registry"),
+        (&["bench1", "--only", "all"], "expected one of cgi-c, cgi-perl"),
         (&["registry", "--cpu", "0"], "--cpu 0"),
         (&["registry", "--database", "mysql"], "sqlite, postgresql"),
         (&["./none.toml"], "cannot read the scenario ./none.toml"),

@@ -33,6 +33,9 @@ use std::process::ExitCode;
 #[cfg(with_perl)]
 fn main() -> ExitCode {
     use hostler_engine::Engine;
+    // Perl keeps nothing there, and programs see this process's environment.
+    // SAFETY: the process has one thread.
+    unsafe { std::env::remove_var(hostler_wire::site::STATE) };
     if std::env::args().nth(1).is_some_and(|word| word == "configure") {
         return hostler_engine::run_with(engine::Perl::name(), |socket| configure::run(&socket));
     }

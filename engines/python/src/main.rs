@@ -42,6 +42,9 @@ fn extension() -> &'static [u8] {
 const BOOTSTRAP: &str = include_str!("bootstrap.py");
 
 fn main() -> ExitCode {
+    // Python keeps nothing there, and applications see this process's environment.
+    // SAFETY: the process has one thread.
+    unsafe { std::env::remove_var(hostler_wire::site::STATE) };
     let arguments: Vec<_> = std::env::args_os().collect();
     match (arguments.get(1).map(|word| word.as_bytes()), arguments.get(2)) {
         (Some(b"--version"), _) => {

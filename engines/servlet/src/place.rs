@@ -33,6 +33,9 @@ impl Place {
     /// Why there is none.
     pub(crate) fn enter(root: Option<&str>, key: &str, program: &[u8]) -> Result<Self, String> {
         let state = std::env::var_os(STATE).map(PathBuf::from);
+        // Applications see this process's environment.
+        // SAFETY: the process has one thread.
+        unsafe { std::env::remove_var(STATE) };
         let own = own(root.map(Path::new), state.as_deref())?;
         Self::enter_below(&own, key, program, PATIENCE)
     }

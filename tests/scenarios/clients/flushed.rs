@@ -45,7 +45,8 @@ fn a_head_that_is_flushed_does_not_wait_for_the_body() {
 #[test]
 fn a_filter_lets_the_head_pass() {
     let filters = "<Location />\nSetOutputFilter DEFLATE\n</Location>";
-    for technique in flushing() {
+    // Under Apache, too, the filter waits for the first byte of a CGI program's body.
+    for technique in flushing().into_iter().filter(|technique| technique.name != "cgi") {
         let server = site(filters).start();
         let mut client = ask(&server, technique.url, "Accept-Encoding: gzip\r\n");
         assert!(head(&mut client).contains("Content-Encoding: gzip"), "{}", technique.name);

@@ -68,7 +68,7 @@ impl Reader {
         let words = words(args);
         let (used, values) = words.split_first().ok_or("needs the name of a macro")?;
         let key = used.to_ascii_lowercase();
-        let found = self.macros.get(&key).cloned().ok_or_else(|| crate::unknown("macro", &used, &[]))?;
+        let found = self.macros.get(&key).cloned().ok_or_else(|| crate::unknown("macro", used, &[]))?;
         if found.parameters.len() != values.len() {
             let (takes, given) = (found.parameters.len(), values.len());
             return Err(format!("the macro \"{}\" takes {takes} arguments, not {given}", found.name));

@@ -85,6 +85,7 @@ async fn run(request: &mut Request, kept: Option<record::RecordedBody>) -> Resul
     let environment = environment(request).await;
     let mut program = run::script(request, environment, kept.clone()).await?;
     request.reply.marks.set(Marks::UNRANGED);
+    request.reply.marks.set(Marks::AWAITED);
     if !is_nph(request) {
         if let Some(kept) = &kept {
             program.listen(kept.borrow().longest);

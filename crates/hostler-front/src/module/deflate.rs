@@ -116,8 +116,9 @@ async fn begun(request: &mut Request, body: Body) -> Body {
         Body::Stream(rest) => rest,
         other => return other,
     };
+    let is_awaited = request.reply.marks.have(Marks::AWAITED);
     let first = poll_fn(|context| match rest.poll_chunk(context) {
-        Poll::Pending if !rest.rests() => Poll::Ready(None),
+        Poll::Pending if !rest.rests() && !is_awaited => Poll::Ready(None),
         polled => polled.map(Some),
     });
     match first.await {

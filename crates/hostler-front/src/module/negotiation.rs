@@ -109,7 +109,7 @@ async fn multi_views(request: &mut Request) -> Outcome {
     let prefers_programs =
         !request.is_get() || request.target.args.is_some() || !request.resource.path_info.is_empty();
     let choice = negotiate(request, Matter { variants, prefers_programs }).await?;
-    let sub = match choice.variant.found {
+    let mut sub = match choice.variant.found {
         Some(at) => {
             let mut sub = found.swap_remove(at);
             walk::find_again(&mut sub).await?;
@@ -120,6 +120,8 @@ async fn multi_views(request: &mut Request) -> Outcome {
     if let Some(list) = views.list.filter(|_| choice.transparent) {
         request.slots.put(list);
     }
+    // A variant is looked up by its file; the query stays that of the request.
+    sub.target.args = request.target.args.clone();
     request.absorb(sub);
     request.is_typed = true;
     Ok(Flow::Ok)

@@ -25,6 +25,8 @@ impl Marks {
     pub(crate) const NESTED: Self = Self(32);
     /// Quirk(apache): its status has no status line, so the client gets that of 500, and the log the status.
     pub(crate) const WITHOUT_LINE: Self = Self(64);
+    /// Quirk(apache): filters that compress wait for its first byte, however slow, because mod_cgi flushes nothing by itself.
+    pub(crate) const AWAITED: Self = Self(128);
 
     pub(crate) const fn have(self, mark: Self) -> bool {
         self.0 & mark.0 != 0

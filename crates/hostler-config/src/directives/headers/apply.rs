@@ -94,7 +94,7 @@ pub fn apply(
             Ok(()) => {}
             Err(EvalError::Pending(need)) => return Err(Pause { at, need: Some(need) }),
             Err(EvalError::Regex(error)) => {
-                message.gave_up(&format!("{}: header {}: {error}", rule.place, rule.field))
+                message.gave_up(&format!("{}: header {}: {error}", rule.place, rule.field));
             }
             Err(error) => message.failed(&format!("{}: header {}: {error}", rule.place, rule.field)),
         }
