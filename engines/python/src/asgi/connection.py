@@ -91,10 +91,8 @@ class Connection(asyncio.Protocol):
         if self.introduction:
             self.transport.write(self.introduction)
             self.introduction = b""
-        if kind == "hostler.socket":
-            path = self.socket.get_extra_info("sockname") or b""
-            path = path if isinstance(path, bytes) else path.encode()
-            self.transport.write(wire.head(b"H", 200, [(b"hostler-socket", path)]) + wire.DONE)
+        if kind == "hostler.presence":
+            self.transport.write(wire.head(b"H", 200, []) + wire.DONE)
             self.done(wire.DONE)
             return
         worker = self.worker

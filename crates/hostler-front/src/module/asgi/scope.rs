@@ -20,10 +20,10 @@ pub(super) enum Kind {
     WebSocket,
 }
 
-/// A question of ours, which the worker answers by itself: where its socket is.
-pub(super) fn socket_question() -> Bytes {
+/// A question of ours, which the worker answers by itself: whether it is there.
+pub(super) fn presence_question() -> Bytes {
     let mut scope = Scope::new(false);
-    scope.key("type").text("hostler.socket");
+    scope.key("type").text("hostler.presence");
     scope.finish().into()
 }
 

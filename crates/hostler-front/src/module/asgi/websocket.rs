@@ -2,8 +2,8 @@
 //! any other, and once the application has accepted it bytes go both ways as they are. The front understands nothing of
 //! them; their frames are the worker's to read, in the tenant's process.
 //!
-//! Where the workers' socket is they say themselves, asked over the pool's connections, so that the program is there and
-//! counts as used. The site's process connects to it, as its user.
+//! A question over the pool's connections makes sure that the program is there and counts as used. Then the site's process
+//! connects to its socket, as its user, by the name that the pool has for it.
 
 use super::application::Application;
 use super::protocol::{Hearing, Pool, WorkerMessage, next};
@@ -31,8 +31,6 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 use tokio::task::consume_budget;
 
-/// The field of a worker's answer that names its socket.
-const SOCKET: &[u8] = b"hostler-socket";
 /// The time limit for connecting: the socket exists.
 const CONNECT: Duration = Duration::from_secs(5);
 /// Why there is no further one.
@@ -121,11 +119,10 @@ async fn begin(
     let site = request.thread.shared.sites.of(&application.server);
     let held = request.thread.shared.of::<Sockets>().places().take(site);
     let held = held.ok_or_else(|| Error::because(Kind::WorkerNotMade, TOO_MANY))?;
-    let told = talk::ask(request, pool, scope::socket_question(), application.timeout).await?;
-    let path = told.fields.iter().find(|(name, _)| name == SOCKET).map(|(_, path)| &path[..]);
-    let path =
-        path.ok_or_else(|| Error::because(Kind::ProtocolViolation, "it does not say where its socket is"))?;
-    let socket = sockets::connect(&request.thread, &application.server, path, CONNECT).await?;
+    talk::ask(request, pool, scope::presence_question(), application.timeout).await?;
+    let name = pool.program_socket();
+    let name = name.ok_or_else(|| Error::because(Kind::NotConnected, "the program was not started here"))?;
+    let socket = sockets::connect(&request.thread, &application.server, &name, CONNECT).await?;
     let mut connection = Connection::unix(socket)?;
     connection.push(head);
     Ok(Conversation {

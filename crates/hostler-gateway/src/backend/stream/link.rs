@@ -42,6 +42,8 @@ pub struct Links {
     bells: Mutex<Option<PoolBells>>,
     /// Connections that have memory.
     count: Arc<AtomicUsize>,
+    /// The name of the running program's socket, where one program has all connections.
+    program: Mutex<Option<Box<[u8]>>>,
 }
 
 /// The bells of a pool, and the number that no other ones have.
@@ -50,7 +52,7 @@ struct PoolBells(Arc<Bells>, u64);
 
 impl Common for Links {
     fn new(threads: u32) -> Self {
-        Self { threads, bells: Mutex::default(), count: Arc::default() }
+        Self { threads, bells: Mutex::default(), count: Arc::default(), program: Mutex::default() }
     }
 
     fn call_all(&self) {}
@@ -61,6 +63,16 @@ impl Common for Links {
 }
 
 impl Links {
+    /// Notes the name of the socket that the pool's program listens at.
+    pub(crate) fn listens_at(&self, socket: &[u8]) {
+        *self.program.lock().unwrap_or_else(PoisonError::into_inner) = Some(socket.into());
+    }
+
+    /// Returns the name that was noted last.
+    pub(crate) fn program(&self) -> Option<Box<[u8]>> {
+        self.program.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
     fn bells(&self) -> io::Result<PoolBells> {
         static NUMBERS: AtomicU32 = AtomicU32::new(0);
         let mut bells = self.bells.lock().unwrap_or_else(PoisonError::into_inner);

@@ -21,8 +21,19 @@ impl<P: Protocol> Pool<P> {
     /// Keeps one program, and connections to it, until the pool is closed. To be spawned on a thread's `LocalSet`, once
     /// for each pool.
     pub async fn keep_program<H: Host>(self: Arc<Self>, host: H) {
-        let single = Single { host: Rc::new(host), program: RefCell::default(), starting: Mutex::new(()) };
+        let pool = self.clone();
+        let single = Single {
+            host: Rc::new(host),
+            program: RefCell::default(),
+            starting: Mutex::new(()),
+            note: Box::new(move |socket| pool.common.listens_at(socket)),
+        };
         self.maintain(single).await;
+    }
+
+    /// Returns the name of the socket of the pool's program, for connections of their own to it; `None`: none was started.
+    pub fn program_socket(&self) -> Option<Box<[u8]>> {
+        self.common.program()
     }
 }
 
@@ -32,6 +43,8 @@ struct Single<H> {
     program: RefCell<Option<Rc<Program>>>,
     /// Held by whoever starts it: others wait for him.
     starting: Mutex<()>,
+    /// Notes the name of its socket.
+    note: Box<dyn Fn(&[u8])>,
 }
 
 impl<H: Host> Single<H> {
@@ -42,6 +55,7 @@ impl<H: Host> Single<H> {
         }
         let started = self.host.start().await?;
         let program = Program::watch(started, &self.host, |_| ())?;
+        (self.note)(&program.socket);
         self.program.replace(Some(program.clone()));
         Ok(program)
     }
