@@ -24,7 +24,7 @@ sub about { my $f = shift; while ($f->read(my $b, 4096)) { $f->print(uc $b); $f-
 /// Locations with a filter each, for the same file, for an answer of Perl and for a program.
 fn site(more: &str) -> Site {
     let mut text = String::from(
-        "Timeout 2\nPerlSwitches -I@ROOT@/lib\nPerlModule F\nScriptAlias /cgi-bin/ \"@ROOT@/cgi-bin/\"\n",
+        "Timeout 2\nHostlerWorkerTimeout 2\nPerlSwitches -I@ROOT@/lib\nPerlModule F\nScriptAlias /cgi-bin/ \"@ROOT@/cgi-bin/\"\n",
     );
     for name in ["shout", "about", "dies", "late", "hangs", "killed", "forever"] {
         text.push_str(&format!(

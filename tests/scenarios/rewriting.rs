@@ -27,7 +27,7 @@ fn a_pattern_that_tries_too_much_is_a_500_and_others_are_served() {
     let rules = "RewriteCond %{QUERY_STRING} ([a-z]*[a-z]*[a-z]*[@!])\nRewriteRule ^ - [F]";
     let server = site(rules).file("htdocs/other.txt", "other").start();
     assert_eq!(server.get(&format!("/app/?{}", "a".repeat(6000))).status, 500);
-    let _ = server.await_error("RewriteRule: the regular expression");
+    let _ = server.await_error("the regular expression \"([a-z]*[a-z]*[a-z]*[@!])\" gave up");
     assert_eq!(server.get("/app/?b!").status, 403);
     assert_eq!(server.get("/other.txt").text(), "other");
 }

@@ -34,9 +34,17 @@ fn exist(names: &[&str]) {
         "crates/hostler-config",
         "crates/hostler/tests",
         "engines/perl/tests",
+        "engines/perl/technique/src",
+        "crates/hostler-front/src",
+        "crates/hostler-site/src",
+        "crates/hostler-master/src",
+        "crates/hostler-http2/src",
     ];
     let scenarios: String = folders.iter().map(|folder| text_below(&repository().join(folder))).collect();
-    let last = |name: &&'_ str| name.rsplit_once("::").map(|(_, test)| test.to_owned());
+    // Names of classes have capitals.
+    let is_test = |test: &str| !test.contains(|letter: char| letter.is_uppercase() || letter == '>');
+    let last =
+        |name: &&'_ str| name.rsplit_once("::").map(|(_, test)| test.to_owned()).filter(|test| is_test(test));
     let of_crate = |name: &&'_ str| {
         let (subject, test) = name.rsplit_once(": ")?;
         let known = ["ring", "ring: model", "pool", "perl", "config", "hostler", "…"].contains(&subject)

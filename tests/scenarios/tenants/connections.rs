@@ -13,7 +13,8 @@ use std::time::{Duration, SystemTime};
 const ATTACKER: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 2);
 
 /// A program that says that it runs, and runs on.
-const STAYS: &str = "#!/bin/sh\n: >\"${0%/*}/../htdocs/run.$$\"\nexec sleep 600\n";
+const STAYS: &str =
+    "#!/bin/sh\ncd \"${0%/*}/../htdocs\"\n: >run.$$\nwhile [ ! -e go ]; do sleep 0.05; done\n";
 
 /// Both tenants have Registry scripts below `/perl`.
 const PERL: &str = "<Location /perl>\nSetHandler perl-script\n\
@@ -166,6 +167,8 @@ fn a_site_has_no_more_requests_at_once_than_it_may() {
         assert_eq!((answer.status, answer.field("Retry-After").is_some()), (503, true));
         assert_eq!([known("/a.html"), known("/perl/fine")], [503; 2]);
         drop(busy);
+        // Programs run on though their clients have left, and count until they end.
+        std::fs::write(server.site().path("a/htdocs/go"), "").expect("a file");
         await_that("there is room again", || {
             server.get_with("/a.html", "Host: a.test\r\n").text() == "A's page"
         });

@@ -227,7 +227,7 @@ async fn go_on(request: &mut Request, answer: Result<Handover, Error>, errors: b
     let answer = match answer {
         Ok(taken) => {
             let logs = request.progress().logged;
-            let stays = Stays { asked: false, whole: false, logs, errors };
+            let stays = Stays { asked: false, whole: false, logs, errors, filters: false };
             converse(request, Conversation::taken_over(taken), stays).await
         }
         Err(error) => Err(error),

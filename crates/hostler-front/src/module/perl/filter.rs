@@ -28,6 +28,11 @@ use hostler_perl_frames::{Phase, PhaseSet};
 const OUTPUT_HANDLER: &[u8] = b"perl-output-filter";
 const INPUT_HANDLER: &[u8] = b"perl-input-filter";
 
+/// Returns whether a trip with this handler runs filters.
+pub(super) fn is_own(handler: &[u8]) -> bool {
+    handler == OUTPUT_HANDLER || handler == INPUT_HANDLER
+}
+
 /// Longest body of a request that is kept while it waits for a program in Perl, in bytes.
 const LONGEST: u64 = 32 << 20;
 

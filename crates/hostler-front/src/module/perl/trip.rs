@@ -94,6 +94,7 @@ pub(super) async fn trip(
         whole: task.stays && responds,
         logs: logs(task.phases) && responds,
         errors: task.errors_stay,
+        filters: task.body && task.handler.is_some_and(super::filter::is_own),
     };
     converse(request, conversation, stays).await
 }
@@ -109,6 +110,8 @@ pub(super) struct Stays {
     pub(super) logs: bool,
     /// It does if that is an error.
     pub(super) errors: bool,
+    /// Its output is a filter's: the head waits until the filter has let something through.
+    pub(super) filters: bool,
 }
 
 /// The front's next step with the worker at the end of a trip.
@@ -185,7 +188,9 @@ pub(super) async fn converse(
     loop {
         let event = poll_fn(|context| match conversation.poll_event(request, context) {
             // What has come is passed on before more is waited for.
-            Poll::Pending if has_head && !stays.whole && !conversation.rests() => Poll::Ready(None),
+            Poll::Pending if has_head && !stays.whole && !stays.filters && !conversation.rests() => {
+                Poll::Ready(None)
+            }
             polled => polled.map(Some),
         });
         match event.await.transpose()? {

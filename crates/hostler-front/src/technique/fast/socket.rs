@@ -78,19 +78,25 @@ impl<'a> PlainAnswer<'a> {
         remembered: &Request,
         received: SystemTime,
     ) -> Option<()> {
-        let has = |wanted: &[u8]| self.fields.iter().any(|(name, _)| name.eq_ignore_ascii_case(wanted));
+        let own = |wanted: &[u8]| self.fields.iter().find(|(name, _)| name.eq_ignore_ascii_case(wanted));
         out.extend_from_slice(b"HTTP/1.1 200 OK\r\n");
-        if !has(b"date") {
-            let seconds = received.duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
-            field(out, b"Date", &text::http_date(seconds as i64));
+        match own(b"date") {
+            Some((_, date)) => field(out, b"Date", date),
+            None => {
+                let seconds = received.duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
+                field(out, b"Date", &text::http_date(seconds as i64));
+            }
         }
-        if !has(b"server") {
-            field(out, b"Server", settings::product(&remembered.server).as_bytes());
-        }
+        let product = settings::product(&remembered.server).as_bytes();
+        field(out, b"Server", own(b"server").map_or(product, |(_, server)| server));
         let mut varies = false;
         for (name, value) in &self.fields {
             if is_special(name) || response::check(name, value).is_err() {
                 return None;
+            }
+            // They are there already, as on the slow path.
+            if name.eq_ignore_ascii_case(b"date") || name.eq_ignore_ascii_case(b"server") {
+                continue;
             }
             if name.eq_ignore_ascii_case(b"vary")
                 && (std::mem::replace(&mut varies, true) || value.contains(&b','))
