@@ -93,6 +93,12 @@ impl<B: Backend> Pool<B> {
         })
     }
 
+    /// Returns whether each of its workers serves one request.
+    #[must_use]
+    pub fn is_one_shot(&self) -> bool {
+        self.settings.one_shot
+    }
+
     /// Its name: engine and site.
     #[must_use]
     pub fn name(&self) -> &str {

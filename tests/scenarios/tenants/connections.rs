@@ -13,8 +13,7 @@ use std::time::{Duration, SystemTime};
 const ATTACKER: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 2);
 
 /// A program that says that it runs, and runs on.
-const STAYS: &str =
-    "#!/bin/sh\ncd \"${0%/*}/../htdocs\"\n: >run.$$\nwhile [ ! -e go ]; do sleep 0.05; done\n";
+const STAYS: &str = "#!/bin/sh\ncd \"${0%/*}/../htdocs\"\n: >run.$$\nwhile [ ! -e go ]; do sleep 0.05; done\nprintf 'Content-Type: text/plain\\n\\nA ran'\n";
 
 /// Both tenants have Registry scripts below `/perl`.
 const PERL: &str = "<Location /perl>\nSetHandler perl-script\n\

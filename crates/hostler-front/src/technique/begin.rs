@@ -39,6 +39,8 @@ pub(crate) fn refusal(
 
 /// The longest wait for a worker by a request that workers wait for: they could be the ones it needs.
 const NESTED: Duration = Duration::from_secs(1);
+/// The same for a process of its own, which has to be started first and is never one of those that wait.
+const NESTED_PROCESS: Duration = Duration::from_secs(10);
 
 /// Waits in the pool's queue. A request that workers wait for never waits for those: it fails if they are all that the pool
 /// may have, or if none of the others falls idle soon.
@@ -50,8 +52,9 @@ pub(crate) async fn later(request: &Request, pool: &Arc<Pool>, work: Work) -> Re
         return pool.begin(work).await;
     }
     let most = hostler_config::pools::settings(&request.server).max_workers;
-    let begun = if request.waiting_workers < most {
-        tokio::time::timeout(NESTED, pool.begin(work)).await.ok()
+    let patience = if pool.is_one_shot() { NESTED_PROCESS } else { NESTED };
+    let begun = if request.waiting_workers < most || pool.is_one_shot() {
+        tokio::time::timeout(patience, pool.begin(work)).await.ok()
     } else {
         None
     };
