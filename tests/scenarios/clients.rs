@@ -22,7 +22,8 @@ const PHP: &str = r#"<?php
 $tmp = dirname(__DIR__) . '/tmp';
 file_put_contents("$tmp/begun", "$_SERVER[QUERY_STRING]\n", FILE_APPEND);
 header('Content-Type: text/plain');
-if ($_SERVER['QUERY_STRING'] !== 'quiet') flush();
+// PHP ends a script that flushes to a client that has left, unless it ignores that (ignore_user_abort).
+if ($_SERVER['QUERY_STRING'] !== 'quiet' && !is_numeric($_SERVER['QUERY_STRING'])) flush();
 while (!file_exists("$tmp/go")) { clearstatcache(); usleep(20000); }
 file_put_contents("$tmp/ran", "$_SERVER[QUERY_STRING]\n", FILE_APPEND);
 echo 'done';
