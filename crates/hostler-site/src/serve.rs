@@ -5,7 +5,7 @@ use hostler_sys::pipe;
 use hostler_sys::process::{Change, ExitCause, Pid, Signal, next_change};
 use hostler_sys::signal::Signals;
 use hostler_wire::frame::FrameError;
-use hostler_wire::site::{Exit, FromSite, MOST_PIPES, Program, RequestId, Run, RunError, ToSite};
+use hostler_wire::site::{Connect, Exit, FromSite, MOST_PIPES, Program, RequestId, Run, RunError, ToSite};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use std::io;
@@ -229,12 +229,7 @@ impl Site {
                 };
                 self.answer(id, &answer, Vec::new())
             }
-            ToSite::Connect(request) => {
-                match self.connects.ask(id, request, &self.homes, &self.programs, Instant::now()) {
-                    Some((answer, socket)) => self.answer(id, &answer, socket),
-                    None => Ok(()),
-                }
-            }
+            ToSite::Connect(request) => self.connect(id, request),
             ToSite::Append { id: request, path, most, text } => {
                 let opened = append::append(&path, most, &text).is_ok();
                 self.answer(id, &FromSite::Appended { id: request, opened }, Vec::new())
@@ -243,6 +238,13 @@ impl Site {
                 let (answer, pipes) = pipes(request, count);
                 self.answer(id, &answer, pipes)
             }
+        }
+    }
+
+    fn connect(&mut self, id: ConnectionId, request: Connect) -> io::Result<()> {
+        match self.connects.ask(id, request, &self.homes, &self.programs, Instant::now()) {
+            Some((answer, socket)) => self.answer(id, &answer, socket),
+            None => Ok(()),
         }
     }
 

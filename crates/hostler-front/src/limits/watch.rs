@@ -106,9 +106,11 @@ impl Drop for Return {
     }
 }
 
+/// The requests of a thread that are being worked for, and free places among them.
+type Requests = (Vec<Option<Rc<Budget>>>, Vec<usize>);
+
 thread_local! {
-    /// The requests of this thread that are being worked for, and free places among them.
-    static REQUESTS: RefCell<(Vec<Option<Rc<Budget>>>, Vec<usize>)> = RefCell::default();
+    static REQUESTS: RefCell<Requests> = RefCell::default();
 }
 
 /// A request's place in the watch's list.

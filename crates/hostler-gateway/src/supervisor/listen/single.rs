@@ -37,6 +37,9 @@ impl<P: Protocol> Pool<P> {
     }
 }
 
+/// Notes the name of a socket.
+type Note = Box<dyn Fn(&[u8])>;
+
 /// The program, as something to connect to.
 struct Single<H> {
     host: Rc<H>,
@@ -44,7 +47,7 @@ struct Single<H> {
     /// Held by whoever starts it: others wait for him.
     starting: Mutex<()>,
     /// Notes the name of its socket.
-    note: Box<dyn Fn(&[u8])>,
+    note: Note,
 }
 
 impl<H: Host> Single<H> {
