@@ -74,7 +74,14 @@ impl Unread {
         if divides {
             return Poll::Ready(SMALL);
         }
-        self.0.waiting().push(cx.waker().clone());
+        let mut waiting = self.0.waiting();
+        // Under the lock: a piece that has gone since the first look has already woken those that waited then.
+        if self.0.has_room() {
+            return Poll::Ready(usize::MAX);
+        }
+        if !waiting.iter().any(|waker| waker.will_wake(cx.waker())) {
+            waiting.push(cx.waker().clone());
+        }
         Poll::Pending
     }
 
@@ -116,6 +123,7 @@ impl Drop for Counted {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::future::poll_fn;
 
     #[test]
     fn a_connection_without_room_waits_or_takes_small_pieces() {
@@ -135,6 +143,21 @@ mod tests {
         drop(rest);
         assert_eq!(unread.poll_room(false, &cx), Poll::Ready(usize::MAX));
         assert!(unread.0.waiting().is_empty());
+    }
+
+    #[tokio::test]
+    async fn a_stream_that_asks_again_waits_once() {
+        let unread = Unread::new(&Arc::default());
+        let piece = unread.count(Bytes::from(vec![0; CONNECTION]));
+        let asking = unread.clone();
+        let stream = tokio::spawn(poll_fn(move |cx| {
+            let _ = asking.poll_room(false, cx);
+            asking.poll_room(false, cx)
+        }));
+        tokio::task::yield_now().await;
+        assert_eq!(unread.0.waiting().len(), 1);
+        drop(piece);
+        assert_eq!(stream.await.unwrap(), usize::MAX);
     }
 
     #[test]
