@@ -29,12 +29,13 @@ pub(crate) mod variables;
 pub(crate) mod vhost;
 
 use crate::io::body::RequestBody;
+use crate::io::early;
 use crate::request::connection::Peer;
 use crate::request::slots::Slots;
 use crate::request::thread::Thread;
 use crate::site::files::Site;
 use crate::values::table::Table;
-use crate::values::{status, text};
+use crate::values::text;
 use bytes::Bytes;
 use hostler_config::Server;
 use hostler_http1::framing::is_hop_by_hop;
@@ -262,14 +263,8 @@ impl Request {
     pub(crate) fn tell_early<'a>(&self, status: u16, fields: impl Iterator<Item = (&'a [u8], &'a [u8])>) {
         let early = self.reply.early.as_ref().filter(|_| !self.is_part()).and_then(Weak::upgrade);
         let Some(early) = early else { return };
-        let mut head = format!("HTTP/1.1 {status} {}\r\n", status::reason(status)).into_bytes();
-        for (name, value) in fields {
-            if !(is_hop_by_hop(name) || name.eq_ignore_ascii_case(b"content-length")) {
-                hostler_http1::response::field(&mut head, name, value);
-            }
-        }
-        head.extend_from_slice(b"\r\n");
-        early.tell(&head);
+        let may_pass = |name: &[u8]| !(is_hop_by_hop(name) || name.eq_ignore_ascii_case(b"content-length"));
+        early.tell(&early::head(status, fields.filter(|(name, _)| may_pass(name))));
     }
 
     /// The whole answer is made by what hears of a client that leaves ([`Budget::end_with_client`](crate::limits::budget::Budget)).

@@ -2,9 +2,9 @@
 
 use super::outgoing;
 use super::target::Destination;
+use crate::io::early;
 use crate::request::reply::Marks;
 use crate::request::{Request, variables};
-use crate::values::status;
 use crate::values::table::Table;
 use crate::values::trailers::may_follow;
 use bytes::Bytes;
@@ -12,7 +12,6 @@ use hostler_config::directives::proxy::{Dir as ProxyDir, Via, reverse};
 use hostler_gateway::backend::http::ServerAnswer;
 use hostler_http1::framing::is_hop_by_hop;
 use hostler_http1::head::HTTP_11;
-use hostler_http1::response::field;
 use std::rc::Weak;
 
 /// Returns whether a field is about the connection to that server, not the answer.
@@ -85,16 +84,9 @@ pub(super) fn tell_early(request: &Request, said: &ServerAnswer) {
     if is_suppressed() {
         return;
     }
-    let mut head =
-        format!("HTTP/1.1 {} {}\r\n", said.head.status, status::reason(said.head.status)).into_bytes();
-    for (name, value) in &said.head.fields {
-        let (name, value) = (name.of(&said.bytes), value.of(&said.bytes));
-        if !is_of_connection(name) && !value.contains(&b'\n') {
-            field(&mut head, name, value);
-        }
-    }
-    head.extend_from_slice(b"\r\n");
-    early.tell(&head);
+    let fields = said.head.fields.iter().map(|(name, value)| (name.of(&said.bytes), value.of(&said.bytes)));
+    let passed = fields.filter(|(name, value)| !is_of_connection(name) && !value.contains(&b'\n'));
+    early.tell(&early::head(said.head.status, passed));
 }
 
 /// Returns the trailers of a response's body, as far as they are allowed.
