@@ -30,7 +30,7 @@ pub struct Technique {
     /// `Some`: it answers in warm workers and no more, and the front needs no module for it.
     pub plain: Option<Plain>,
     /// True if one program answers for all URLs where these settings hold, whatever files there are: then directories
-    /// have no slash at their end and no index, unless `DirectoryCheckHandler Off` says so.
+    /// have no slash at their end and no index, unless `DirectoryCheckHandler` is Off.
     pub is_whole: fn(&DirConfig) -> bool,
     /// Describes the handler of a file, for `hostler explain`: `the PSGI application /srv/app.psgi, in a warm worker`.
     pub answers: fn(&DirConfig, file: &str) -> String,

@@ -326,7 +326,10 @@ fn requirements_of_mod_perl_1_s_programs_are_theirs() {
         let text =
             format!("<Location /x>\n<RequireAll>\nRequire valid-user\n{lines}\n</RequireAll>\n</Location>");
         let said = says(&format!("PerlApiVersion 1\n{text}"));
-        assert!(said.contains("cannot be negated"), "what nobody decides would let everybody pass: {said}");
+        assert!(
+            said.contains("cannot be negated"),
+            "negating an undecided condition would grant access: {said}"
+        );
     }
     let alias = "<AuthzProviderAlias ip office 10.0.0.0/8>\n</AuthzProviderAlias>\n";
     let named = section.replace("dwarf grumpy", "office");

@@ -99,7 +99,7 @@ fn an_access_rule_closes_the_directory_whichever_module_is_lacked() {
             assert!(!error.contains("source would"), "{error}");
         }
     }
-    // A block for what is there is carried out, and one for what nobody expects is skipped.
+    // Blocks for present modules are applied, and blocks for modules that no user of Hostler expects are skipped.
     for text in [
         "<IfModule mod_php.c>\nphp_value x 1\nRequire all denied\n</IfModule>",
         "<IfModule !mod_php7.c>\nRequire all denied\n</IfModule>",

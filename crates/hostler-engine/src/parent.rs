@@ -176,7 +176,7 @@ impl<E: Engine> Parent<E> {
             let Some(place) = self.workers.iter().position(|known| known.pid == pid) else { continue };
             let Change::Ended(ended) = change else {
                 if change == Change::Stopped {
-                    // Its request would wait for ever. One that goes on soon finishes that, and goes.
+                    // Its request would wait forever. If the worker continues in time, it finishes the request and exits.
                     self.workers[place].last.get_or_insert(Instant::now() + STOPPED);
                 }
                 continue;

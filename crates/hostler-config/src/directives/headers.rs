@@ -106,8 +106,8 @@ pub struct Dir {
 }
 
 impl Dir {
-    /// Returns whether all rules are about answers, and change all answers with the same fields alike, whoever asks and
-    /// when.
+    /// Returns whether all rules are about responses, and change equal responses in the same way for every client at any
+    /// time.
     #[must_use]
     pub fn is_same_for_all(&self) -> bool {
         self.request.is_empty() && self.response.iter().chain(&self.always).all(|rule| rule.is_same_for_all())

@@ -240,7 +240,7 @@ pub fn stored(user: &[u8], realm: &[u8], password: &[u8]) -> String {
 }
 
 impl Digest {
-    /// Returns whether whoever has signed this knows the password whose digest is stored.
+    /// Returns whether the signature was made with the password whose digest is stored.
     #[must_use]
     pub fn is_signed(&self, stored: &str, method: &[u8]) -> bool {
         let expected = self.signed(stored, &hex(&[method, self.uri.as_bytes()]));

@@ -8,8 +8,8 @@ use md5::{Digest as _, Md5};
 use sha1::Sha1;
 
 /// Returns whether `password` is the one that `hash` was made of: bcrypt (`$2y$`), `$apr1$`, `{SHA}`, or what crypt(3)
-/// knows (`$1$`, `$5$`, `$6$`, DES). A hash of another kind fits no password, so that a file with an unknown format
-/// lets nobody in; plain text, which Apache accepts on Windows only, neither.
+/// knows (`$1$`, `$5$`, `$6$`, DES). A hash of another kind matches no password, so that an unknown format
+/// grants no access. Nor does plain text, which Apache accepts on Windows only.
 #[must_use]
 pub fn verify(password: &[u8], hash: &str) -> bool {
     if hash.starts_with("$2") {
@@ -31,7 +31,8 @@ const MOST_COST: u32 = 16;
 /// Most rounds of the newer kinds of crypt(3), each over some 64 bytes: a second or two.
 const MOST_ROUNDS: usize = 4_000_000;
 
-/// Returns whether [`verify`] would take much longer than a check may take: whoever writes the hashes chooses how long.
+/// Returns whether [`verify`] would take much longer than a check may take. The cost is part of the
+/// hash, so its author chooses it.
 #[must_use]
 pub fn takes_too_long(password: &[u8], hash: &str) -> bool {
     let fields: Vec<&str> = hash.split('$').collect();

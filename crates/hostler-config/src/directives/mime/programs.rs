@@ -83,8 +83,8 @@ pub(crate) fn runs(media_type: &str) -> bool {
     essence(media_type).starts_with("application/x-httpd-")
 }
 
-/// Returns whether a file may be shown under a media type that the configuration gives it: a `text/` type says so even
-/// of a program. `None`: the type says nothing about programs.
+/// Returns whether the media type that the configuration gives a file allows its content to be sent: a `text/` type allows
+/// it even for a program. `None`: the type says nothing about programs.
 #[must_use]
 pub fn is_shown_as(media_type: &str) -> Option<bool> {
     is_type(media_type).then(|| essence(media_type).starts_with("text/"))

@@ -50,7 +50,7 @@ pub struct Clients {
     pub depth: Option<u8>,
     /// A section may want a certificate.
     pub in_sections: bool,
-    /// A section takes certificates whoever has signed them.
+    /// A section accepts certificates of any issuer (`SSLVerifyClient optional_no_ca`).
     pub any_issuer: bool,
     /// SSLCACertificateFile
     pub ca_file: Option<Box<str>>,

@@ -26,7 +26,7 @@ pub struct Ocsp {
     pub most_age: Option<Duration>,
     /// SSLOCSPUseRequestNonce; unset means on.
     pub nonce: Option<bool>,
-    /// SSLOCSPNoverify: answers are believed whoever has signed them.
+    /// SSLOCSPNoverify: responses are trusted without a check of their signer's certificate.
     pub unverified: Option<bool>,
     /// SSLOCSPResponderCertificateFile: others whose signature is good.
     pub signers: Option<Box<str>>,

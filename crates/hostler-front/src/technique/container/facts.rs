@@ -137,8 +137,8 @@ impl Texts {
     }
 }
 
-/// The client's certificate in PEM, for programs that take it for somebody's: one that was verified, or any where the operator
-/// wants to have it whoever has signed it (`SSLVerifyClient optional_no_ca`).
+/// The client's certificate in PEM, for programs that take it as proof of an identity: one that was verified, or any where
+/// the configuration accepts every issuer (`SSLVerifyClient optional_no_ca`).
 pub(crate) fn certificate(tls: &Tls) -> Option<String> {
     let client = tls.client.as_ref()?;
     let is_wanted = match client.validity {

@@ -44,7 +44,7 @@ type Note = Box<dyn Fn(&[u8])>;
 struct Single<H> {
     host: Rc<H>,
     program: RefCell<Option<Rc<Program>>>,
-    /// Held by whoever starts it: others wait for him.
+    /// Held while the program is being started: all others wait for that.
     starting: Mutex<()>,
     /// Notes the name of its socket.
     note: Note,
