@@ -166,11 +166,11 @@ fn a_filter_that_asks_for_what_it_filters_itself_ends_at_once() {
     let config = "PerlSwitches -I@ROOT@/lib\nAlias /again \"@ROOT@/htdocs\"\n\
                   <Location /again>\nPerlOutputFilterHandler F::Again\n</Location>";
     let config = format!("{config}\nMaxRequestWorkers 4");
-    // Workers that waited for each other would do so for HostlerQueueTimeout, 30 s.
     let server = Site::new().file("lib/F/Again.pm", module).file("htdocs/a.txt", "A").config(&config).start();
     let began = Instant::now();
     assert_eq!(server.get("/again/a.txt").status, 500, "{}", server.error_log());
     assert!(server.await_error("wait for this part of their own response").contains("MaxRequestWorkers"));
+    // Time: workers that waited for each other would do so for HostlerQueueTimeout, which is 30 s.
     assert!(began.elapsed() < Duration::from_secs(20), "{}", server.error_log());
     assert_eq!(server.get("/a.txt").text(), "A");
 }

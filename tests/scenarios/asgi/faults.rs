@@ -25,9 +25,9 @@ fn a_worker_that_is_stopped_is_replaced() {
     let stopped = pid(&server);
     let number: u32 = stopped.parse().expect("a number");
     crate::faults::process::kill(number, rustix::process::Signal::STOP);
-    // Its client is not left waiting until Timeout.
     let begun = std::time::Instant::now();
     let _ = server.get("/pid");
+    // Time: the client is not left waiting until Timeout, which is 60 s.
     assert!(begun.elapsed() < std::time::Duration::from_secs(30), "{}", server.error_log());
     await_that("another one serves", || {
         let answer = server.get("/pid");
