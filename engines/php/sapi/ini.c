@@ -52,7 +52,10 @@ static void complain_once(const char *name, bool late)
         return;
     zend_hash_str_add_empty_element(&said, name, strlen(name));
     if (late)
-        hp_log(4, "php_value or php_admin_value: \"%s\" has no effect: PHP reads it when it starts, from php.ini (PHPINIDir)", name);
+        hp_log(
+            4,
+            "php_value or php_admin_value: \"%s\" has no effect: PHP reads it when it starts, from php.ini (PHPINIDir)",
+            name);
     else
         hp_log(4, "php_value or php_admin_value: PHP has no setting \"%s\", or it can't be set here", name);
 }
