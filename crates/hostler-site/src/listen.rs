@@ -5,7 +5,7 @@
 use hostler_sys::fs::Node;
 use hostler_sys::private;
 use hostler_sys::socket::listen_for_program;
-use hostler_wire::site::RunError;
+use hostler_wire::site::{RunError, RunningListener};
 use rustix::fs::{AtFlags, CWD, unlinkat};
 use std::ffi::OsStr;
 use std::io;
@@ -27,13 +27,18 @@ const MARK: u8 = b'@';
 pub(crate) struct Listener {
     socket: Node,
     name: Vec<u8>,
+    program: RunningListener,
 }
 
 /// Makes a socket that listens: its place, and the program's descriptor.
 ///
 /// # Errors
 /// [`RunError::Listen`]
-pub(crate) fn listen(homes: &Homes, backlog: u32) -> Result<(Listener, OwnedFd), RunError> {
+pub(crate) fn listen(
+    homes: &Homes,
+    program: RunningListener,
+    backlog: u32,
+) -> Result<(Listener, OwnedFd), RunError> {
     let runtime = homes.runtime().map_err(|error| RunError::Listen {
         directory: hostler_wire::site::RUNTIME.to_owned(),
         errno: errno(&error),
@@ -44,13 +49,13 @@ pub(crate) fn listen(homes: &Homes, backlog: u32) -> Result<(Listener, OwnedFd),
     };
     // Without root it may be one for all, in which others make directories, too.
     let directory = private::make_unique(runtime).map_err(failed)?;
-    let made = Listener::make(&directory, backlog);
+    let made = Listener::make(&directory, program, backlog);
     let _ = unlinkat(CWD, &directory, AtFlags::REMOVEDIR);
     made.map_err(failed)
 }
 
 impl Listener {
-    fn make(directory: &Path, backlog: u32) -> io::Result<(Self, OwnedFd)> {
+    fn make(directory: &Path, program: RunningListener, backlog: u32) -> io::Result<(Self, OwnedFd)> {
         static MADE: AtomicU32 = AtomicU32::new(0);
         let directory = Node::directory(directory.as_os_str().as_bytes())?;
         let socket = listen_for_program(directory.as_fd(), OsStr::new(NAME), backlog)?;
@@ -59,12 +64,17 @@ impl Listener {
         // Another process of the site has others.
         let number = MADE.fetch_add(1, Ordering::Relaxed);
         let name = format!("{}{}.{number}", char::from(MARK), std::process::id());
-        Ok((Self { socket: node?, name: name.into_bytes() }, socket))
+        Ok((Self { socket: node?, name: name.into_bytes(), program }, socket))
     }
 
     /// Its name in `Connect`.
     pub(crate) fn name(&self) -> &[u8] {
         &self.name
+    }
+
+    /// The program that listens.
+    pub(crate) fn program(&self) -> &RunningListener {
+        &self.program
     }
 
     /// The socket's inode.

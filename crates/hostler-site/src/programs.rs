@@ -9,8 +9,7 @@
 
 use hostler_sys::fs::Node;
 use hostler_sys::process::{Pid, Signal, kill_group};
-use hostler_wire::site::{RequestId, Run, Warm};
-use serde_bytes::ByteBuf;
+use hostler_wire::site::{RequestId, Run, RunningListener, Warm};
 use std::io;
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
@@ -27,6 +26,9 @@ const LOOK: Duration = Duration::from_millis(20);
 
 /// Whenever there are so many more groups, those that have become empty are forgotten.
 const MANY: usize = 64;
+
+/// Bytes of the list of programs that listen: far less than a frame may have. What is beyond that is not listed.
+const LONGEST_LIST: usize = 64 << 10;
 
 /// Number of a connection, never used twice.
 pub(crate) type ConnectionId = u64;
@@ -118,13 +120,20 @@ impl Programs {
         })
     }
 
-    /// The programs that listen and can be shared.
-    pub(crate) fn shared(&self) -> Vec<ByteBuf> {
-        let running = self.0.iter().filter(|group| group.runs());
-        let mut programs: Vec<ByteBuf> =
-            running.filter_map(|group| group.shared()?.1.path().cloned()).collect();
-        programs.sort_unstable();
-        programs.dedup();
+    /// The programs that listen.
+    pub(crate) fn listeners(&self) -> Vec<RunningListener> {
+        let mut programs: Vec<RunningListener> = Vec::new();
+        let mut room = LONGEST_LIST;
+        for group in self.0.iter().filter(|group| group.runs()) {
+            let Kept::Listener(listener, _) = &group.kept else { continue };
+            let program = listener.program();
+            let length = program.path.len() + program.args.iter().map(|arg| arg.len() + 8).sum::<usize>();
+            if programs.contains(program) || length > room {
+                continue;
+            }
+            room -= length;
+            programs.push(program.clone());
+        }
         programs
     }
 

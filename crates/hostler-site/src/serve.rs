@@ -5,7 +5,9 @@ use hostler_sys::pipe;
 use hostler_sys::process::{Change, ExitCause, Pid, Signal, next_change};
 use hostler_sys::signal::Signals;
 use hostler_wire::frame::FrameError;
-use hostler_wire::site::{Connect, Exit, FromSite, MOST_PIPES, Program, RequestId, Run, RunError, ToSite};
+use hostler_wire::site::{
+    Connect, Exit, FromSite, MOST_PIPES, Program, RequestId, Run, RunError, RunningListener, ToSite,
+};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use std::io;
@@ -225,7 +227,7 @@ impl Site {
                 let answer = FromSite::Parents {
                     id: request,
                     pools: self.programs.pools(),
-                    programs: self.programs.shared(),
+                    programs: self.programs.listeners(),
                 };
                 self.answer(id, &answer, Vec::new())
             }
@@ -250,8 +252,9 @@ impl Site {
 
     fn run(&mut self, connection: ConnectionId, request: &Run, mut fds: Vec<OwnedFd>) -> io::Result<()> {
         let id = request.id;
-        if let Program::Listener { backlog, shared, .. } = &request.program {
-            return match self.run_listener((connection, id), request, *backlog, *shared, fds) {
+        if let Program::Listener { path, args, backlog, shared, .. } = &request.program {
+            let program = RunningListener { path: path.clone(), args: args.clone() };
+            return match self.run_listener((connection, id), request, program, (*backlog, *shared), fds) {
                 Ok((answer, output)) => self.answer(connection, &answer, output),
                 Err(cause) => self.answer(connection, &FromSite::RunFailed { id, cause }, Vec::new()),
             };
@@ -288,8 +291,8 @@ impl Site {
         &mut self,
         user: User,
         request: &Run,
-        backlog: u32,
-        is_shared: bool,
+        program: RunningListener,
+        (backlog, is_shared): (u32, bool),
         fds: Vec<OwnedFd>,
     ) -> Result<(FromSite, Vec<OwnedFd>), RunError> {
         let listening = |pid: Pid, path: Vec<u8>, adopted| FromSite::Listening {
@@ -311,7 +314,7 @@ impl Site {
             (None, fds)
         };
         let output = shared.as_ref().map_or(Ok(Vec::new()), Shared::output).map_err(failed)?;
-        let (listener, socket) = listen::listen(&self.homes, backlog)?;
+        let (listener, socket) = listen::listen(&self.homes, program, backlog)?;
         let standard: Vec<OwnedFd> = [socket].into_iter().chain(theirs).collect();
         // How many have come has been looked at.
         let standard = <[OwnedFd; 3]>::try_from(standard).map_err(|_| RunError::NotFound)?;

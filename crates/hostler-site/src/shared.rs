@@ -9,7 +9,6 @@ use hostler_sys::memfd;
 use hostler_sys::pipe;
 use hostler_sys::process::Pid;
 use hostler_wire::site::{Program, Run};
-use serde_bytes::ByteBuf;
 use std::ffi::OsStr;
 use std::fs;
 use std::io;
@@ -72,14 +71,6 @@ impl Shared {
             Err(_) => true,
         }
     }
-
-    /// The program.
-    pub(crate) fn path(&self) -> Option<&ByteBuf> {
-        match &self.run.program {
-            Program::Listener { path, .. } => Some(path),
-            Program::Script { .. } | Program::Shell { .. } | Program::Engine { .. } => None,
-        }
-    }
 }
 
 /// Returns true if code that a process has mapped, or an archive of code that it has open, was replaced; in doubt too.
@@ -123,6 +114,7 @@ fn stands_anew(line: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_bytes::ByteBuf;
     use std::io::Write as _;
 
     #[test]

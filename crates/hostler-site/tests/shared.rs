@@ -27,11 +27,14 @@ fn program(path: &Path, args: &[&Path]) -> Program {
     }
 }
 
+/// The paths of the programs that listen.
 fn programs(connection: &mut Connection) -> Vec<ByteBuf> {
     let id = connection.id();
     connection.send(&ToSite::Parents { id }, &[]);
     match connection.receive().0 {
-        FromSite::Parents { id: answered, programs, .. } if answered == id => programs,
+        FromSite::Parents { id: answered, programs, .. } if answered == id => {
+            programs.into_iter().map(|program| program.path).collect()
+        }
         other => panic!("{other:?}"),
     }
 }

@@ -54,7 +54,7 @@ pub enum ToSite {
         /// Id of the `Run`.
         id: RequestId,
     },
-    /// Asks which pools have a parent, and which programs that fronts share are running. Reply: [`FromSite::Parents`].
+    /// Asks which pools have a parent, and which programs that listen are running. Reply: [`FromSite::Parents`].
     Parents {
         /// The front's number.
         id: RequestId,
@@ -188,6 +188,15 @@ pub struct Limits {
     pub nice: Option<u8>,
 }
 
+/// A program that listens and that some front has started.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunningListener {
+    /// Its path, or its name as an engine.
+    pub path: ByteBuf,
+    /// Its arguments.
+    pub args: Vec<ByteBuf>,
+}
+
 /// From site to front.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum FromSite {
@@ -255,8 +264,8 @@ pub enum FromSite {
         id: RequestId,
         /// The pools' names.
         pools: Vec<String>,
-        /// The programs that listen and are shared ([`Program::Listener`]), by their paths.
-        programs: Vec<ByteBuf>,
+        /// The programs that listen ([`Program::Listener`]).
+        programs: Vec<RunningListener>,
     },
     /// Answer to [`ToSite::Connect`]; the connected socket travels with it.
     Connected {

@@ -2,6 +2,7 @@
 
 use super::{log_when, needs_python, site};
 use hostler_tests::{Response, Server, await_that};
+use std::fs;
 
 const PID: &str = "
     if scope['path'] == '/pid':
@@ -274,4 +275,35 @@ fn an_environment_that_cannot_be_used_is_told_in_one_line() {
     let server = site.start();
     assert!(server.get("/").status >= 500);
     log_when(&server, "make the virtual environment anew");
+}
+
+#[test]
+fn a_reload_waits_until_applications_that_ran_serve_again() {
+    needs_python!();
+    // Each start is written down, and waits for the gate.
+    let text = "import pathlib, time\n\
+                HERE = pathlib.Path(__file__).parent\n\
+                with open(HERE / 'starts', 'a') as starts: starts.write('.')\n\
+                while not (HERE / 'gate').exists(): time.sleep(0.01)\n\
+                PID = str(__import__('os').getpid())\n\
+                async def app(scope, receive, send):\n\
+                \x20   await send({'type': 'http.response.start', 'status': 200})\n\
+                \x20   await send({'type': 'http.response.body', 'body': PID.encode()})\n";
+    let site = site(text, "").file("app/gate", "").mode("app", 0o1777);
+    let (gate, starts) = (site.path("app/gate"), site.path("app/starts"));
+    let server = site.start();
+    let first = pid(&server);
+    fs::remove_file(&gate).expect("the gate");
+    std::thread::scope(|scope| {
+        let reload = scope.spawn(|| crate::faults::process::reload(&server));
+        await_that("the next generation starts the application", || {
+            fs::read(&starts).is_ok_and(|starts| starts.len() > 1)
+        });
+        assert_eq!(pid(&server), first, "the old generation serves meanwhile");
+        fs::write(&gate, "").expect("the gate");
+        let output = reload.join().expect("reload");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    });
+    assert_ne!(pid(&server), first, "{}", server.error_log());
+    assert_eq!(fs::read(&starts).expect("starts").len(), 2, "{}", server.error_log());
 }

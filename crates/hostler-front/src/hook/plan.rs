@@ -188,7 +188,7 @@ impl Plan {
         self.modules.iter().filter_map(|module| module.release).for_each(|release| release(request));
     }
 
-    /// Returns the function that takes over a program started by the front before this one.
+    /// Returns the function that makes ready a program which the front before this one has started.
     pub(crate) fn resumes(&self, program: &[u8]) -> Option<Resumes> {
         let all = self.modules.iter().filter_map(|module| module.resumes);
         all.filter(|(path, _)| *path == program).map(|(_, resumes)| resumes).next()

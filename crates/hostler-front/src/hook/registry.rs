@@ -9,6 +9,7 @@ use crate::request::thread::Thread;
 use bytes::Bytes;
 use hostler_config::directives::filter::Rank;
 use hostler_wire::plan::SiteId;
+use serde_bytes::ByteBuf;
 use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
@@ -178,8 +179,9 @@ pub(crate) enum OfUser {
 pub(crate) type Knows =
     for<'a> fn(&'a mut Request, &'a [u8], AboutUser<'a>) -> Later<'a, Result<OfUser, Halt>>;
 
-/// Makes ready what a site had running with the front before this one, and both may have.
-pub(crate) type Resumes = fn(Rc<Thread>, SiteId) -> Later<'static, ()>;
+/// Makes a program ready that a site had running with the front before this one: that one, where both may have it, or one
+/// that is started with the same arguments. The arguments come from a tenant's process.
+pub(crate) type Resumes = fn(Rc<Thread>, SiteId, Vec<ByteBuf>) -> Later<'static, ()>;
 
 /// Returns the forms that an entity tag may have taken for a client.
 pub(crate) type ChangedTags = fn(&Request, &[u8]) -> Vec<Vec<u8>>;
@@ -213,7 +215,7 @@ pub(crate) struct Module {
     /// Returns the forms that an entity tag may have taken on the response's way to this client, which it then sends
     /// back.
     pub(crate) changed_tags: Option<ChangedTags>,
-    /// The program that listens and outlives a front, by its path, and who takes it over.
+    /// The path of a program that listens, and the function that makes it ready in a new front.
     pub(crate) resumes: Option<(&'static [u8], Resumes)>,
     /// The answer was sent, or has broken off, and is going to be logged.
     pub(crate) before_log: Option<fn(&mut Request)>,

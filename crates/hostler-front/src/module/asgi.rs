@@ -30,6 +30,7 @@ pub(crate) static MODULE: Module = Module {
         settles: false,
         run: |request| Box::pin(handle(request)),
     }],
+    resumes: Some((application::PROGRAM, application::resume)),
     // What a URL leads to is the same for everybody.
     ..Module::new("asgi", |_| false)
 };

@@ -147,7 +147,7 @@ impl Link {
         self.answer(told).await
     }
 
-    /// Returns the programs that other fronts have started and that this one may use, too.
+    /// Returns the parents that this front may use, too, and the programs that other fronts have started.
     pub(crate) async fn parents(&self) -> Result<Parents, SiteError> {
         let (tell, told) = oneshot::channel();
         let id = self.id();

@@ -24,7 +24,7 @@ use hashbrown::HashMap;
 use hostler_config::Server;
 use hostler_gateway::backend::stream::{Pool, Protocol};
 use hostler_gateway::pool::{Settings, Status};
-use hostler_gateway::supervisor::listen::Lives;
+use hostler_gateway::supervisor::listen::{Lives, greet};
 use hostler_gateway::{Error, Kind};
 use hostler_wire::plan::SiteId;
 use names::Names;
@@ -170,6 +170,22 @@ impl Sockets {
         match known.downcast::<SharedPool<P>>() {
             Ok(made) => Ok(made.0.clone()),
             Err(_) => Err(Error::because(Kind::System, "a pool is of another protocol than its key")),
+        }
+    }
+
+    /// Starts the program of a target ([`Address::Program`]), or takes over the one that runs, and waits until it serves.
+    /// Why there is none, the requests for it are told.
+    pub(crate) async fn make_ready<P: Protocol>(
+        &self,
+        thread: &Rc<Thread>,
+        server: &Arc<Server>,
+        target: &Arc<Target>,
+    ) {
+        let Ok(pool) = self.pool::<P>(thread, server, target) else { return };
+        pool.warm().await;
+        let Some(socket) = pool.program_socket() else { return };
+        if let Ok(socket) = connect(thread, server, &socket, target.connect_timeout).await {
+            greet::<P>(&Arc::new(socket)).await;
         }
     }
 

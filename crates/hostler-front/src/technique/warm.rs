@@ -1,6 +1,7 @@
 //! Before the front of a new generation takes over: the pools that have processes in the generation that serves get
 //! theirs in this one, too, so that nobody has to wait for them. Parents that have loaded the same are taken over;
-//! others are started. So it is with programs that listen and that fronts share.
+//! others are started. So it is with programs that listen: where fronts share them they are taken over, otherwise they are
+//! started anew, and have to serve before the front does.
 //!
 //! It takes no longer than [`LONGEST`], whatever the programs do that are loaded; a site that does not answer is not
 //! waited for. What is not ready by then is so later, and its own requests wait for it.
@@ -11,6 +12,7 @@ use crate::request::thread::Thread;
 use crate::technique::pools::Engines;
 use crate::technique::pools::Which;
 use hostler_wire::plan::SiteId;
+use serde_bytes::ByteBuf;
 use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -33,14 +35,14 @@ const LONG: Duration = Duration::from_secs(1);
 pub(crate) enum Wanted {
     Pool(Which),
     /// A module's program of a site.
-    Program(Resumes, SiteId),
+    Program(Resumes, SiteId, Vec<ByteBuf>),
 }
 
 impl Wanted {
     async fn make_ready(self, thread: &Rc<Thread>) {
         match self {
             Self::Pool(which) => thread.shared.of::<Engines>().warm(thread, which).await,
-            Self::Program(resume, site) => resume(thread.clone(), site).await,
+            Self::Program(resume, site, args) => resume(thread.clone(), site, args).await,
         }
     }
 }
@@ -90,8 +92,10 @@ async fn warm_site(thread: Rc<Thread>, site: SiteId, asking: Arc<Semaphore>) {
     drop(place);
     let Ok(Ok(running)) = asked else { return };
     let pools = thread.shared.of::<Engines>().named(&thread.shared, site, &running.pools);
-    let programs = running.programs.iter().filter_map(|program| plan().resumes(program));
-    let programs = programs.map(|resume| Wanted::Program(resume, site));
+    let programs = running
+        .programs
+        .into_iter()
+        .filter_map(|program| Some(Wanted::Program(plan().resumes(&program.path)?, site, program.args)));
     let mut waits = Vec::new();
     for (at, wanted) in programs.chain(pools.into_iter().map(Wanted::Pool)).enumerate() {
         let threads = &thread.shared.of::<Warming>().threads;

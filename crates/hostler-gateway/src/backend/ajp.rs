@@ -107,6 +107,8 @@ impl Talk {
 
 impl Protocol for Ajp {
     const NAME: &'static str = "ajp";
+    /// The mark of packets to the container.
+    const GREETING: &'static [u8] = &[0x12, 0x34];
     type Ask = Ask;
     type Answer = Talk;
     type Head = Head;

@@ -65,7 +65,8 @@ pub trait Protocol: Sized + Send + Sync + 'static {
         None
     }
 
-    /// The first bytes of every request: a new program gets them ahead, and has begun to serve when it has read them.
+    /// The first bytes of every request, or of every first request of a connection: a new program gets them ahead, and has
+    /// begun to serve when it has read them. Empty: there is no way to see that it serves.
     const GREETING: &'static [u8] = b"";
 
     /// Appends a piece of the request's body, not empty, as it is sent.

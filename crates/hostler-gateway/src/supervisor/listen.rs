@@ -7,9 +7,11 @@
 
 mod each;
 mod program;
+mod serving;
 mod single;
 
 pub use each::Lives;
+pub use serving::greet;
 
 use crate::Error;
 use crate::supervisor::Process;

@@ -3,9 +3,11 @@
 //!
 //! Virtual hosts of a site that have one name (of HTTP and HTTPS, say) share the programs of applications that are the same.
 
-use super::protocol::Pool;
+use super::protocol::{Asgi, Pool};
+use crate::hook::registry::Later;
 use crate::request::Request;
 use crate::request::settings::{self, DEFAULT_PATH};
+use crate::request::thread::{SharedState, Thread};
 use crate::technique::sockets::Sockets;
 use crate::technique::sockets::{Address, Listening, Target};
 use hashbrown::HashMap;
@@ -14,10 +16,15 @@ use hostler_gateway::Error;
 use hostler_gateway::pool::Settings;
 use hostler_gateway::upstream::{Target as UpstreamTarget, Upstream, UpstreamSettings};
 use hostler_python_technique::asgi::{self, App, Program};
+use hostler_wire::plan::SiteId;
+use serde_bytes::ByteBuf;
 use std::cell::RefCell;
+use std::rc::Rc;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use std::time::Duration;
 
+/// The program that the site's process starts: the name of an engine installed beside the site's program.
+pub(super) const PROGRAM: &[u8] = b"python";
 /// Connections that wait until a worker accepts them, as an application that starts lets many wait.
 const BACKLOG: u32 = 1024;
 /// Connections that are kept while nobody uses them.
@@ -88,16 +95,49 @@ pub(super) fn pool(request: &Request, application: &Application) -> Result<Arc<P
     thread.shared.of::<Sockets>().pool(thread, &application.server, &application.target)
 }
 
+/// Makes an application ready that a site had running with the front before this one: one with the same arguments, which
+/// this front starts. Applications that `.htaccess` files or sections within sections name are started by their first request.
+pub(super) fn resume(thread: Rc<Thread>, site: SiteId, args: Vec<ByteBuf>) -> Later<'static, ()> {
+    Box::pin(async move {
+        let Some((server, target)) = with_arguments(&thread.shared, site, &args) else { return };
+        thread.shared.of::<Sockets>().make_ready::<Asgi>(&thread, &server, &target).await;
+    })
+}
+
+/// The application of a site whose program has these arguments.
+fn with_arguments(
+    shared: &SharedState,
+    site: SiteId,
+    args: &[ByteBuf],
+) -> Option<(Arc<Server>, Arc<Target>)> {
+    let is_its = |target: &Target| match &target.address {
+        Address::Program(program) => {
+            program.args.iter().map(|arg| &arg[..]).eq(args.iter().map(|arg| &arg[..]))
+        }
+        _ => false,
+    };
+    for server in shared.config.servers.iter().filter(|server| shared.sites.of(server) == site) {
+        let sections = server.directories.iter().chain(&*server.locations).map(|section| &section.conf);
+        let own = [server.defaults.clone()].into_iter();
+        let dirs = own.chain(sections.map(|section| Arc::new(server.defaults.merge(section))));
+        for dir in dirs {
+            let Some(app) = &dir.part(&asgi::DIR).app else { continue };
+            if let Ok(program) = asgi::program(&shared.config, server, &dir, app) {
+                let (owner, target, _) = target(shared, server, program);
+                if is_its(&target) {
+                    return Some((owner, Arc::new(target)));
+                }
+            }
+        }
+    }
+    None
+}
+
 fn make(request: &Request, app: &App) -> Result<Application, String> {
     let shared = &request.thread.shared;
     let program = asgi::program(&shared.config, &request.server, &request.resource.dir, app)?;
-    let timeout = program.timeout.map(|seconds| Duration::from_secs(seconds.into()));
-    let timeout = timeout.unwrap_or_else(|| settings::timeout(&request.server));
-    let server = first(request);
-    let most = shared.of::<Sockets>().places().most_of_site();
-    let settings = pool_settings(&request.server, program.idle, most);
-    let address = Address::Program(listening(&request.server, program, timeout));
-    let target = Arc::new(Target { address, connect_timeout: CONNECT, settings });
+    let (server, target, timeout) = target(shared, &request.server, program);
+    let target = Arc::new(target);
     Ok(Application {
         websockets: counted(&server, &target),
         server,
@@ -106,6 +146,16 @@ fn make(request: &Request, app: &App) -> Result<Application, String> {
         timeout,
         _dir: request.resource.dir.clone(),
     })
+}
+
+/// A program's virtual host, its pool, and the longest silence before a response.
+fn target(shared: &SharedState, server: &Arc<Server>, program: Program) -> (Arc<Server>, Target, Duration) {
+    let timeout = program.timeout.map(|seconds| Duration::from_secs(seconds.into()));
+    let timeout = timeout.unwrap_or_else(|| settings::timeout(server));
+    let most = shared.of::<Sockets>().places().most_of_site();
+    let settings = pool_settings(server, program.idle, most);
+    let address = Address::Program(listening(server, program, timeout));
+    (first(shared, server), Target { address, connect_timeout: CONNECT, settings }, timeout)
 }
 
 fn counted(server: &Server, target: &Arc<Target>) -> Arc<Upstream> {
@@ -121,10 +171,8 @@ fn counted(server: &Server, target: &Arc<Target>) -> Arc<Upstream> {
     all.entry((server.id, target.clone())).or_insert_with(make).clone()
 }
 
-/// The first virtual host of the site that has the request's one's name.
-fn first(request: &Request) -> Arc<Server> {
-    let shared = &request.thread.shared;
-    let own = &request.server;
+/// The first virtual host of the site that has the name of this one.
+fn first(shared: &SharedState, own: &Arc<Server>) -> Arc<Server> {
     let host = |server: &Server| server.conf.core.server_name.as_ref().map(|name| name.host.clone());
     let is_same = |server: &&Arc<Server>| {
         shared.sites.of(server) == shared.sites.of(own) && host(own).is_some() && host(server) == host(own)
@@ -143,8 +191,7 @@ fn listening(server: &Server, program: Program, timeout: Duration) -> Listening 
     }
     env.extend(program.environment.iter().map(|(name, value)| format!("{name}={value}").into_bytes().into()));
     Listening {
-        // An engine's name: what is installed beside the site's program.
-        path: (*b"python").into(),
+        path: PROGRAM.into(),
         args: args.into_iter().map(|text| text.into_bytes().into()).collect(),
         directory: (*b"/").into(),
         env,

@@ -85,6 +85,8 @@ pub(super) fn next(hearing: &mut Hearing, bytes: &mut Bytes) -> Result<Option<Ev
 
 impl Protocol for Asgi {
     const NAME: &'static str = "asgi";
+    /// The letter of a scope, with which a connection begins that has no memory.
+    const GREETING: &'static [u8] = b"S";
     type Ask = ();
     type Answer = Hearing;
     type Head = WorkerMessage;

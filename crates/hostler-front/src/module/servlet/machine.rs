@@ -14,6 +14,7 @@ use hostler_gateway::backend::ajp::Ajp;
 use hostler_gateway::pool::Settings;
 use hostler_gateway::upstream::{Target as UpstreamTarget, Upstream, UpstreamSettings};
 use hostler_wire::plan::SiteId;
+use serde_bytes::ByteBuf;
 use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::atomic::AtomicBool;
@@ -100,15 +101,13 @@ pub(super) fn of(request: &Request) -> Result<Machine, &'static str> {
     })
 }
 
-/// Has a site's ready before this front takes over from another: the one that serves, if nothing of it has changed.
-pub(super) fn resume(thread: Rc<Thread>, site: SiteId) -> Later<'static, ()> {
+/// Makes a site's virtual machine ready before this front takes over from another: the one that serves, if nothing of it has
+/// changed.
+pub(super) fn resume(thread: Rc<Thread>, site: SiteId, _: Vec<ByteBuf>) -> Later<'static, ()> {
     Box::pin(async move {
         let Some(of_site) = machines(&thread.shared).sites.get(&site) else { return };
         let sockets = thread.shared.of::<Sockets>();
-        // Why there is none those are told who ask for it.
-        if let Ok(pool) = sockets.pool::<Ajp>(&thread, &of_site.server, &of_site.target) {
-            pool.warm().await;
-        }
+        sockets.make_ready::<Ajp>(&thread, &of_site.server, &of_site.target).await;
     })
 }
 

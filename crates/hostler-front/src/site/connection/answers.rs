@@ -3,8 +3,7 @@
 
 use super::Link;
 use hostler_gateway::supervisor::exec::Permit;
-use hostler_wire::site::{ConnectError, Entry, Exit, FromSite, RunError, WalkResult};
-use serde_bytes::ByteBuf;
+use hostler_wire::site::{ConnectError, Entry, Exit, FromSite, RunError, RunningListener, WalkResult};
 use std::os::fd::OwnedFd;
 use tokio::sync::oneshot;
 
@@ -47,13 +46,13 @@ pub(super) struct Listening {
     pub(super) output: Vec<OwnedFd>,
 }
 
-/// The programs that other fronts have started and share.
+/// The programs that other fronts have started.
 #[derive(Debug, Default)]
 pub(crate) struct Parents {
     /// Pools that have a warm parent, by name.
     pub(crate) pools: Vec<String>,
     /// Programs that listen.
-    pub(crate) programs: Vec<Vec<u8>>,
+    pub(crate) programs: Vec<RunningListener>,
 }
 
 impl Waiter {
@@ -63,12 +62,11 @@ impl Waiter {
         Some(())
     }
 
-    fn parents(self, pools: Vec<String>, programs: Vec<ByteBuf>) -> Option<()> {
+    fn parents(self, pools: Vec<String>, programs: Vec<RunningListener>) -> Option<()> {
         let Self::Parents(tell) = self else { return None };
         if pools.len() > MOST_PARENTS || programs.len() > MOST_PARENTS {
             return None;
         }
-        let programs = programs.into_iter().map(ByteBuf::into_vec).collect();
         let _ = tell.send(Parents { pools, programs });
         Some(())
     }

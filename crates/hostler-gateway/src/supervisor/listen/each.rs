@@ -1,26 +1,21 @@
 //! A program for each connection, which serves one request at a time (mod_fcgid's way): what the pool grows and shrinks
 //! by is programs. One that closes its connection after each request keeps its place: it is connected to again.
 
-use super::Host;
 use super::program::Program;
+use super::{Host, serving};
 use crate::Error;
 use crate::backend::stream::{ClosedError, Pool, Protocol, Seat, Streams};
 use crate::pool::worker::Worker;
 use crate::pool::{WorkerId, WorkerState};
-use crate::register;
 use crate::supervisor::{End, SeatEvent, Source, Supervisor};
-use hostler_sys::socket::unread;
 use hostler_wire::site::Exit;
-use rustix::net::{SendFlags, send};
 use std::collections::HashMap;
 use std::io;
-use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
-use tokio::io::Interest;
-use tokio::io::unix::AsyncFd;
 use tokio::sync::mpsc::error::SendError;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::task::spawn_local;
@@ -147,34 +142,14 @@ async fn make_ready<P: Protocol, H: Host>(
     Ok((program, connection))
 }
 
-/// Waits until a program that has just been started begins to serve, which may take seconds: its socket takes connections
-/// before. Until then it is given no request, which another program would be free for. `limit`: after that it is given one
-/// all the same.
-///
-/// How it knows: the first bytes of any request are sent ahead, and the program has read them.
+/// Waits until a program that has just been started begins to serve, which may take seconds: until then it is given no
+/// request, which another program would be free for. `limit`: after that it is given one all the same.
 async fn greet<P: Protocol>(program: &Program, socket: OwnedFd, limit: Duration) -> NewConnection {
     let connection = NewConnection::from(socket);
-    let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
-    if P::GREETING.is_empty() || send(&connection.socket, P::GREETING, flags) != Ok(P::GREETING.len()) {
-        return connection;
-    }
-    if let Ok(registered) = register(connection.socket.clone(), Interest::WRITABLE) {
-        tokio::select! {
-            () = until_read(&registered) => {}
-            // What has ended tells why to the request that it is given.
-            () = program.end_within(limit) => {}
-        }
-    }
-    NewConnection { is_greeted: true, ..connection }
-}
-
-/// Ready when the other side has read all that was sent, or can't be waited for. There is room for more whenever it has read.
-async fn until_read(socket: &AsyncFd<Arc<OwnedFd>>) {
-    while let Ok(mut room) = socket.writable().await {
-        if unread(socket.get_ref().as_fd()).unwrap_or(0) == 0 {
-            return;
-        }
-        room.clear_ready();
+    tokio::select! {
+        is_greeted = serving::greet::<P>(&connection.socket) => NewConnection { is_greeted, ..connection },
+        // What has ended tells why to the request that it is given.
+        () = program.end_within(limit) => NewConnection { is_greeted: !P::GREETING.is_empty(), ..connection },
     }
 }
 
