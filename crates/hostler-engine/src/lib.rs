@@ -13,10 +13,10 @@ pub mod c;
 mod control;
 mod incoming;
 mod link;
+mod notes;
 mod parent;
 pub mod process;
 mod processor;
-mod reasons;
 mod trip;
 mod worker;
 

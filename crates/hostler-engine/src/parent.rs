@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use crate::control::Control;
 use crate::link::{Child, Link, LinkId};
-use crate::reasons::{self, Reasons};
+use crate::notes::{self, Notes};
 use crate::{Engine, Side, process, worker};
 
 /// The time limit for workers' requests in progress after their front has gone.
@@ -68,7 +68,7 @@ pub(crate) fn run<E: Engine>(socket: OwnedFd) -> io::Result<()> {
         title: title + " worker",
         own: rustix::process::getpid(),
         workers: Vec::new(),
-        reasons: Reasons::new()?,
+        notes: Notes::new()?,
         hurry_at: Instant::now(),
     };
     parent.engine.before_fork();
@@ -91,8 +91,8 @@ struct Parent<E> {
     /// This process.
     own: Pid,
     workers: Vec<Child>,
-    /// Why some of them could not begin.
-    reasons: Reasons,
+    /// Which of them have begun, and why others could not.
+    notes: Notes,
     /// When those who are to finish are told so again.
     hurry_at: Instant,
 }
@@ -101,6 +101,7 @@ struct Parent<E> {
 struct Events {
     links: Vec<LinkId>,
     door: bool,
+    notes: bool,
     signals: bool,
 }
 
@@ -112,6 +113,9 @@ impl<E: Engine> Parent<E> {
             // it, or with the next that is forked.
             let left = rest.and_then(|since: Instant| REST.checked_sub(since.elapsed()));
             let heard = self.wait(left)?;
+            if heard.notes {
+                self.read_notes()?;
+            }
             if heard.signals {
                 if self.take_signals()? {
                     return Ok(());
@@ -140,6 +144,7 @@ impl<E: Engine> Parent<E> {
         let controls = self.links.iter().map(|link| &link.control).chain(&self.door);
         let mut watches: Vec<_> =
             controls.map(|control| Watch { fd: control.as_fd(), write: control.has_unsent() }).collect();
+        watches.push(Watch { fd: self.notes.reader(), write: false });
         if rest.is_none() {
             watches.push(Watch { fd: self.signals.as_fd(), write: false });
         }
@@ -149,14 +154,16 @@ impl<E: Engine> Parent<E> {
         let ready = poll::wait(&watches, timeout)?;
         let reads = |at: usize| ready.get(at).is_some_and(|ready| ready.read);
         let of_links = self.links.iter().enumerate();
-        let count = self.links.len();
+        let door = self.links.len();
+        let notes = door + usize::from(self.door.is_some());
         Ok(Events {
             links: of_links
                 .filter(|(at, link)| reads(*at) || link.control.has_frame())
                 .map(|(_, link)| link.id)
                 .collect(),
-            door: self.door.is_some() && reads(count),
-            signals: rest.is_none() && reads(count + usize::from(self.door.is_some())),
+            door: self.door.is_some() && reads(door),
+            notes: reads(notes),
+            signals: rest.is_none() && reads(notes + 1),
         })
     }
 
@@ -170,7 +177,21 @@ impl<E: Engine> Parent<E> {
         Ok(stop)
     }
 
+    /// Tells the fronts which workers have begun.
+    fn read_notes(&mut self) -> io::Result<()> {
+        for pid in self.notes.begun() {
+            let begun = |known: &&Child| known.pid.as_raw_nonzero().get().unsigned_abs() == pid;
+            let Some(Child { link, worker, .. }) = self.workers.iter().find(begun) else { continue };
+            if let Some(link) = self.links.iter_mut().find(|known| known.id == *link) {
+                link.control.send_later(&FromEngine::Began { worker: *worker })?;
+            }
+        }
+        Ok(())
+    }
+
     fn reap_all(&mut self) -> io::Result<()> {
+        // What the ended ones have noted before.
+        self.read_notes()?;
         while let Some((pid, change)) = next_change() {
             // A program's own child, left over by preloaded code, is nobody's news.
             let Some(place) = self.workers.iter().position(|known| known.pid == pid) else { continue };
@@ -186,7 +207,7 @@ impl<E: Engine> Parent<E> {
                 ExitCause::Status(status) => Exit::Status(status),
                 ExitCause::Signal(signal) => Exit::Signal(signal),
             };
-            let why = if exit == Exit::Status(reasons::STATUS) { self.reasons.take(pid) } else { None };
+            let why = if exit == Exit::Status(notes::STATUS) { self.notes.reason(pid) } else { None };
             let Some(link) = self.links.iter_mut().find(|known| known.id == link) else { continue };
             match why {
                 Some(why) => link.control.send_later(&FromEngine::WorkerFailed { worker, why })?,
@@ -268,7 +289,7 @@ impl<E: Engine> Parent<E> {
             wakers,
             setup: &self.setup,
             title: &self.title,
-            reasons: &self.reasons,
+            notes: &self.notes,
         };
         worker::run(&mut self.engine, start)
     }

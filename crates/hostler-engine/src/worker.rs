@@ -7,8 +7,8 @@ use rustix::process::Pid;
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
+use crate::notes::{self, Notes};
 use crate::processor::Processor;
-use crate::reasons::{self, Reasons};
 use crate::trip::{Fate, Trip};
 use crate::{Engine, Serve, process};
 
@@ -29,8 +29,8 @@ pub(crate) struct Start<'a> {
     pub(crate) setup: &'a Setup,
     /// Its name.
     pub(crate) title: &'a str,
-    /// The channel for the reason why it cannot start.
-    pub(crate) reasons: &'a Reasons,
+    /// The channel by which the parent learns that it has begun, or why not.
+    pub(crate) notes: &'a Notes,
 }
 
 /// Lives the worker's life; the process ends with it.
@@ -49,11 +49,12 @@ pub(crate) fn run<E: Engine>(engine: &mut E, start: Start<'_>) -> ! {
         Ok(own) => own,
         Err(why) => {
             complain::<E>(&why);
-            start.reasons.tell(&why);
-            process::exit_now(reasons::STATUS)
+            start.notes.tell(&why);
+            process::exit_now(notes::STATUS)
         }
     };
-    start.reasons.leave();
+    // Whoever serves one request has been given it meanwhile.
+    start.notes.leave(!setup.one_shot);
     if serve_all(worker, &mut own, setup).is_err() {
         fail::<E>("a malformed message from the front");
     }

@@ -187,6 +187,11 @@ impl<B: Backend> Pool<B> {
         }
     }
 
+    /// The process id of a worker; 0: it has none that we know.
+    pub(crate) fn pid_of(&self, worker: WorkerId) -> u32 {
+        self.lock().records.get(&worker).map_or(0, |record| record.worker.pid.load(Relaxed))
+    }
+
     /// Runs with the state; then tells those who wait.
     pub(crate) fn locked<T>(
         self: &Arc<Self>,

@@ -99,7 +99,9 @@ pub trait Source<B: Backend> {
 /// A change in a worker's life.
 #[derive(Debug)]
 pub enum SeatEvent {
-    /// It is ready; its process id, 0 if there is none that we know.
+    /// Its process exists, and does what it does at its start.
+    Made(WorkerId, u32),
+    /// It takes requests; its process id, 0 if there is none that we know.
     Began(WorkerId, u32),
     /// It could not be made, or could not begin: why.
     Failed(WorkerId, String),

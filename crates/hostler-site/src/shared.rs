@@ -8,7 +8,7 @@
 use hostler_sys::memfd;
 use hostler_sys::pipe;
 use hostler_sys::process::Pid;
-use hostler_wire::site::{Program, Run};
+use hostler_wire::site::Run;
 use std::ffi::OsStr;
 use std::fs;
 use std::io;
@@ -114,6 +114,7 @@ fn stands_anew(line: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use hostler_wire::site::Program;
     use serde_bytes::ByteBuf;
     use std::io::Write as _;
 

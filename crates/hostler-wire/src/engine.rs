@@ -89,12 +89,17 @@ pub enum FromEngine {
         /// Why: the interpreter's own words, several lines perhaps.
         why: String,
     },
-    /// The worker runs.
+    /// The worker's process exists. One that serves a single request takes it from now on.
     Forked {
         /// The worker's number.
         worker: WorkerId,
         /// Its process id.
         pid: u32,
+    },
+    /// A worker that serves many requests has begun to serve: what it does at its start is done.
+    Began {
+        /// The worker's number.
+        worker: WorkerId,
     },
     /// There is no such worker.
     ForkFailed {
@@ -234,6 +239,7 @@ mod from_engine {
     pub(super) const FORK_FAILED: u8 = 5;
     pub(super) const WORKER_FAILED: u8 = 6;
     pub(super) const EXITED: u8 = 7;
+    pub(super) const BEGAN: u8 = 8;
     /// How: by itself, or by a signal.
     pub(super) const STATUS: u8 = 0;
     pub(super) const SIGNAL: u8 = 1;
@@ -264,6 +270,7 @@ impl FromEngine {
                 numbered(e, from_engine::FORKED, *worker);
                 e.u32(*pid);
             }
+            Self::Began { worker } => numbered(e, from_engine::BEGAN, *worker),
             Self::ForkFailed { worker, errno } => {
                 numbered(e, from_engine::FORK_FAILED, *worker);
                 e.u32(errno.cast_unsigned());
@@ -296,6 +303,7 @@ impl FromEngine {
                 from_engine::STALE => Self::Stale,
                 from_engine::FAILED => Self::Failed { why: words(d)? },
                 from_engine::FORKED => Self::Forked { worker: d.u32()?, pid: d.u32()? },
+                from_engine::BEGAN => Self::Began { worker: d.u32()? },
                 from_engine::FORK_FAILED => {
                     Self::ForkFailed { worker: d.u32()?, errno: d.u32()?.cast_signed() }
                 }

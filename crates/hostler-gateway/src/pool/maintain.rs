@@ -262,6 +262,11 @@ impl<B: Backend, S: Source<B>> Maintenance<B, S> {
     /// Handles an event of a worker. The source is trusted: it can only harm its own pool.
     fn happened(&mut self, event: SeatEvent) {
         match event {
+            SeatEvent::Made(worker, pid) => {
+                if let Some(record) = self.pool.lock().records.get(&worker) {
+                    record.worker.pid.store(pid, Relaxed);
+                }
+            }
             SeatEvent::Began(worker, pid) => {
                 let known = self.pool.locked(|state, out| state.forked(&self.pool, worker, pid, out));
                 self.pool.counters.forked.fetch_add(u64::from(known), Relaxed);

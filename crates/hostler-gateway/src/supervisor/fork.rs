@@ -136,7 +136,11 @@ impl<H: Host + 'static> Source<Ring> for Parent<H> {
     async fn event(&mut self) -> Result<SeatEvent, End> {
         let message = self.link.next().await.map_err(|_| End::Gone)?;
         Ok(match message {
-            FromEngine::Forked { worker, pid } => SeatEvent::Began(worker, pid),
+            FromEngine::Forked { worker, pid } if self.pool.settings.one_shot => {
+                SeatEvent::Began(worker, pid)
+            }
+            FromEngine::Forked { worker, pid } => SeatEvent::Made(worker, pid),
+            FromEngine::Began { worker } => SeatEvent::Began(worker, self.pool.pid_of(worker)),
             FromEngine::ForkFailed { worker, errno } => {
                 self.outlets.forget(worker);
                 SeatEvent::Failed(worker, io::Error::from_raw_os_error(errno).to_string())

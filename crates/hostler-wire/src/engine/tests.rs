@@ -69,6 +69,7 @@ fn frames_to_an_engine_are_as_documented() {
 #[test]
 fn frames_of_an_engine_are_as_documented() {
     from("Ready", &FromEngine::Ready { version: "echo 1".into(), workers: 0 });
+    from("Began", &FromEngine::Began { worker: 7 });
     from("Forked", &FromEngine::Forked { worker: 7, pid: 4242 });
     from("ForkFailed", &FromEngine::ForkFailed { worker: 7, errno: 11 });
     from("WorkerFailed", &FromEngine::WorkerFailed { worker: 7, why: "no".into() });

@@ -34,6 +34,8 @@ pub struct Front {
     control: OwnedFd,
     bell: OwnedFd,
     next: WorkerId,
+    /// Its workers serve one request each.
+    one_shot: bool,
 }
 
 /// Returns code to load, as if in a `<Perl>` section.
@@ -60,7 +62,7 @@ impl Engine {
         let (control, theirs) = socket::stream_pair().unwrap();
         let (door, inside) = socket::stream_pair().unwrap();
         let child = Command::new(program()).stdin(Stdio::from(theirs)).spawn().unwrap();
-        let engine = Self { child, front: Front::new(control), door };
+        let engine = Self { child, front: Front::new(control, setup.one_shot), door };
         engine.send(&ToEngine::Wakers, &[engine.bell.as_fd()]);
         engine.send(&ToEngine::Door, &[inside.as_fd()]);
         engine.send(&ToEngine::Setup(Box::new(setup.into_wire())), &[]);
@@ -80,7 +82,7 @@ impl Engine {
         let null = std::fs::File::options().write(true).open("/dev/null").unwrap();
         send(&self.door, &ToEngine::Adopt, &[theirs.as_fd(), null.as_fd(), null.as_fd()]);
         drop(theirs);
-        let front = Front::new(control);
+        let front = Front::new(control, self.front.one_shot);
         match front.receive() {
             FromEngine::Ready { workers, .. } => {
                 front.send(&ToEngine::Wakers, &[front.bell.as_fd()]);
@@ -124,8 +126,8 @@ fn send(socket: &OwnedFd, message: &ToEngine, descriptors: &[BorrowedFd<'_>]) {
 }
 
 impl Front {
-    fn new(control: OwnedFd) -> Self {
-        let front = Self { control, bell: shared::bell().unwrap(), next: 1 };
+    fn new(control: OwnedFd, one_shot: bool) -> Self {
+        let front = Self { control, bell: shared::bell().unwrap(), next: 1, one_shot };
         assert_eq!(front.receive(), FromEngine::Hello(hostler_wire::build::Build::own()));
         front
     }
@@ -154,6 +156,9 @@ impl Front {
             FromEngine::Forked { worker, pid } if worker == id => pid,
             other => panic!("{other:?}"),
         };
+        if !self.one_shot {
+            assert_eq!(self.receive(), FromEngine::Began { worker: id });
+        }
         let channel = memory.channel(0);
         Worker {
             id,

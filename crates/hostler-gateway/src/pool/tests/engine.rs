@@ -38,6 +38,8 @@ pub(super) struct Shared {
     pub(super) fails: AtomicBool,
     /// Workers die as soon as they are forked.
     pub(super) stillborn: AtomicBool,
+    /// Workers are forked, and do not begin.
+    pub(super) boots: AtomicBool,
     /// Workers can't begin.
     pub(super) unable: AtomicBool,
     /// No worker can be forked (EAGAIN).
@@ -196,6 +198,9 @@ fn parent(shared: &Arc<Shared>, number: u32, control: &Arc<OwnedFd>, answer: Opt
                 let bells = wakers.iter().map(|bell| bell.try_clone().unwrap()).collect();
                 let player = Player { shared: shared.clone(), parent: number, id: worker, stderr, bells };
                 let control = control.clone();
+                if !shared.boots.load(Relaxed) {
+                    send(&control, &FromEngine::Began { worker });
+                }
                 workers.insert(worker, std::thread::spawn(move || player.play(ring, &control)));
             }
             ToEngine::Kill { worker } | ToEngine::Retire { worker } => {

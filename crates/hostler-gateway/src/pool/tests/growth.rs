@@ -40,6 +40,22 @@ fn requests_that_come_before_the_pool_has_started_do_not_wait_for_each_other() {
 }
 
 #[test]
+fn a_request_waits_for_no_worker_that_still_begins_while_another_is_free() {
+    run(async || {
+        let site = Site::new(Settings { start: 1, min_spare: 0, max_workers: 2, ..Settings::default() });
+        let holder = site.ask_later("wait gate");
+        site.until_busy(1).await;
+        site.engine.shared.boots.store(true, Relaxed);
+        let waiter = site.ask_later("waiter");
+        site.until("a second one begins", |status| in_state(status, WorkerState::Starting) == 1).await;
+        site.engine.open("gate");
+        holder.await.unwrap().unwrap();
+        assert_eq!(waiter.await.unwrap().unwrap(), "waiter");
+        assert_eq!(in_state(&site.pool.status(), WorkerState::Starting), 1);
+    });
+}
+
+#[test]
 fn spare_workers_are_kept_and_those_over_the_most_are_ended() {
     run(async || {
         let settings =

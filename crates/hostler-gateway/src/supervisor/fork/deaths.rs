@@ -31,7 +31,8 @@ impl Watch {
     /// standard error nobody holds any more; one that lives may have closed it.
     pub(super) fn is_stuck(&mut self, pool: &Pool, closed: &[WorkerId], now: Instant) -> bool {
         let late = |record: &Record<Ring>| {
-            record.state == WorkerState::Starting && now.saturating_duration_since(record.since) >= FAREWELL
+            let is_unforked = record.state == WorkerState::Starting && record.worker.pid.load(Relaxed) == 0;
+            is_unforked && now.saturating_duration_since(record.since) >= FAREWELL
         };
         let (suspects, is_late) = {
             let state = pool.lock();
