@@ -51,13 +51,13 @@ parts!(
     /// The settings of a directory, file, location or condition: one part for each module. As merged for a request, the
     /// values that apply to it.
     DirConfig, Dir: core alias dir mime env setenvif headers authz access_compat auth log_config expires
-    autoindex filter actions include cgi ssl perl php pool proxy proxy_fcgi proxy_html fcgid reach rewrite servlet negotiation reflector remoteip speling usertrack vhost_alias charset_lite substitute sed session imagemap cern_meta info xml2enc userdir log_debug log_forensic
+    autoindex filter actions include cgi ssl perl pool proxy proxy_fcgi proxy_html fcgid reach rewrite negotiation reflector remoteip speling usertrack vhost_alias charset_lite substitute sed session imagemap cern_meta info xml2enc userdir log_debug log_forensic
 );
 
 parts!(
     /// The settings of a virtual host: one part for each module.
     ServerConfig, Server: core alias dir mime env setenvif headers authz access_compat auth log_config expires
-    autoindex filter actions include cgi ssl perl php pool proxy proxy_fcgi proxy_html fcgid reach rewrite servlet negotiation reflector remoteip speling usertrack vhost_alias charset_lite substitute sed session imagemap cern_meta info xml2enc userdir log_debug log_forensic jk
+    autoindex filter actions include cgi ssl perl pool proxy proxy_fcgi proxy_html fcgid reach rewrite negotiation reflector remoteip speling usertrack vhost_alias charset_lite substitute sed session imagemap cern_meta info xml2enc userdir log_debug log_forensic jk
 );
 
 /// The whole configuration.

@@ -9,8 +9,7 @@ use crate::directives::{
     access_compat, actions, alias, auth, authz, autoindex, cern_meta, cgi, charset_lite, core, dir, env,
     expires, fcgid, filter, headers, imagemap, include, info, jk, log_config, log_debug, log_forensic, mime,
     negotiation, peruser, pool, proxy, proxy_fcgi, proxy_html, reach, reading, reflector, remoteip, rewrite,
-    sed, servlet, session, setenvif, speling, ssl, substitute, suexec, userdir, usertrack, vhost_alias,
-    xml2enc,
+    sed, session, setenvif, speling, ssl, substitute, suexec, userdir, usertrack, vhost_alias, xml2enc,
 };
 use crate::{Directive, Module, technique};
 use std::collections::{BTreeSet, HashMap};
@@ -78,7 +77,6 @@ static MODULES: &[&Module] = &[
     &proxy::METHODS[0],
     &proxy::METHODS[1],
     &proxy::METHODS[2],
-    &servlet::MODULE,
     &charset_lite::MODULE,
     &proxy_html::MODULE,
     &xml2enc::MODULE,

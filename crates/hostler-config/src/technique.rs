@@ -6,8 +6,9 @@ use crate::directives::pool::Isolation;
 use crate::{Config, DirConfig, Module, Origin, Server, ServerConfig};
 use hostler_wire::engine::Setup;
 use std::collections::HashMap;
-use std::fmt;
+use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
+use std::{fmt, io};
 
 /// One technique of dynamic content.
 #[derive(Debug)]
@@ -27,13 +28,84 @@ pub struct Technique {
     pub phases: Phases,
     /// Its directives.
     pub modules: &'static [&'static Module],
+    /// True if a name is one of its module in whatever version. Apache with the module of today lacks the others, too.
+    pub is_other_version: fn(&str) -> bool,
     /// `Some`: it answers in warm workers and no more, and the front needs no module for it.
     pub plain: Option<Plain>,
     /// True if one program answers for all URLs where these settings hold, whatever files there are: then directories
     /// have no slash at their end and no index, unless `DirectoryCheckHandler` is Off.
     pub is_whole: fn(&DirConfig) -> bool,
+    /// `Some`: its programs answer below URL paths, whatever handlers and files there are.
+    pub applications: Option<&'static Applications>,
+    /// What `hostler serve` does with its programs.
+    pub serve: Serve,
     /// Describes the handler of a file, for `hostler explain`: `the PSGI application /srv/app.psgi, in a warm worker`.
     pub answers: fn(&DirConfig, file: &str) -> String,
+}
+
+/// Applications that a virtual host maps to URL paths.
+#[derive(Clone, Copy, Debug)]
+pub struct Applications {
+    /// Returns whether a virtual host has some.
+    pub are_there: fn(&ServerConfig) -> bool,
+    /// Finds and describes the one that answers for a URL's path, decoded: `the application /srv/shop.war, in ...`.
+    pub find: fn(&ServerConfig, path: &[u8]) -> Option<String>,
+    /// Takes them away from the server of a user's directory (`UserDir`): they belong to the virtual host's own user.
+    pub take_away: fn(&mut ServerConfig),
+    /// Finds obstacles to them before a start.
+    pub examine: fn(&Config, WhyNot) -> Vec<Complaint>,
+}
+
+/// Asks an installed program, by its name without the `hostler-`, why it cannot run; `None`: it can.
+pub type WhyNot = fn(program: &str) -> Option<String>;
+
+/// What `hostler serve` does with a technique's programs.
+#[derive(Clone, Copy, Debug)]
+pub struct Serve {
+    /// Lines of the configuration of each folder that is served: its handlers by suffix.
+    pub lines: &'static str,
+    /// Recognises an application, which then answers for all URLs.
+    pub recognize: fn(&Word<'_>) -> Option<Result<Served, String>>,
+}
+
+impl Serve {
+    /// Nothing.
+    pub const NOTHING: Self = Self { lines: "", recognize: |_| None };
+}
+
+/// The argument of `hostler serve`.
+#[derive(Clone, Copy, Debug)]
+pub struct Word<'a> {
+    /// As it was written.
+    pub path: &'a Path,
+    /// Returns the user and the group that the application of a file or folder runs as, where that can be chosen: code of it
+    /// is run as them only.
+    pub user: fn(&Path) -> io::Result<Option<(u32, u32)>>,
+}
+
+/// An application that was recognized.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Served {
+    /// The word for it, absolute, with which it is recognized again.
+    pub word: PathBuf,
+    /// The file, or the folder, that its user has to be able to read, and whose owner that is.
+    pub path: PathBuf,
+    /// The server's document root.
+    pub directory: PathBuf,
+    /// The lines that serve it.
+    pub lines: String,
+    /// A sentence that tells the operator what it was taken for; empty: there is no doubt.
+    pub sentence: String,
+}
+
+/// A path as a word in quotes.
+///
+/// # Errors
+/// It has characters that a configuration can't contain.
+pub fn quoted(path: &Path) -> Result<&str, String> {
+    path.to_str().filter(|path| !path.contains(['"', '\n', '\\', '$', '%'])).ok_or_else(|| {
+        format!("the path {} has characters that a configuration can't contain", path.display())
+    })
 }
 
 /// The front's facts about a technique without a module.
@@ -94,7 +166,26 @@ pub struct Engine {
     pub setup: fn(&Config, servers: &[u32], generation: u8, one_shot: bool) -> Setup,
     /// True if its programs are divided into groups, each with a pool of its own.
     pub groups: Option<&'static Groups>,
+    /// `Some`: its programs are asked for their versions before anything is read.
+    pub versions: Option<&'static Versions>,
 }
+
+/// An engine that may be missing, and of which several versions may be installed: the programs `hostler-NAME` and
+/// `hostler-NAME8.2`. What is installed determines the configuration's language, so it is noted before anything is read, once in
+/// a process.
+pub struct Versions {
+    /// Notes the programs that are installed.
+    pub note: fn(Vec<VersionReply>),
+    /// The versions that have been noted, for another process.
+    pub noted: fn() -> Vec<String>,
+    /// Notes what another process has noted.
+    pub recall: fn(&[String]),
+    /// Notes that the engine is installed, in no version in particular: for documentation.
+    pub assume: fn(),
+}
+
+/// A program of an engine, without the `hostler-` before it, and its reply to `--version`, or why there is none.
+pub type VersionReply = (String, Result<String, String>);
 
 /// A fault: the place, the directive, and the reason.
 pub type Complaint = (Origin, &'static str, String);

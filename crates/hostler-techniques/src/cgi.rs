@@ -2,7 +2,7 @@
 //! an engine, and scripts in Perl are those that can be forked.
 
 use hostler_config::directives::pool::Isolation;
-use hostler_config::technique::{Phases, Technique, Via};
+use hostler_config::technique::{Phases, Serve, Technique, Via};
 use hostler_perl_technique::ENGINE;
 
 /// CGI programs.
@@ -18,8 +18,11 @@ pub static CGI: Technique = Technique {
     )],
     phases: Phases::Response,
     modules: &[],
+    is_other_version: |_| false,
     plain: None,
     is_whole: |_| false,
+    applications: None,
+    serve: Serve { lines: "AddHandler cgi-script .cgi .pl\n", ..Serve::NOTHING },
     answers: |dir, _| match CGI.isolation(dir) {
         Isolation::Fork => {
             "a CGI program in Perl, forked from a warm parent for each request (Isolation fork)".to_owned()

@@ -3,7 +3,7 @@
 
 use hostler_config::directives::fcgid;
 use hostler_config::directives::pool::Isolation;
-use hostler_config::technique::{Phases, Technique, Via};
+use hostler_config::technique::{Phases, Serve, Technique, Via};
 
 /// FastCGI programs.
 pub static FCGID: Technique = Technique {
@@ -25,8 +25,11 @@ pub static FCGID: Technique = Technique {
     ],
     phases: Phases::Response,
     modules: &[],
+    is_other_version: |_| false,
     plain: None,
     is_whole: |_| false,
+    applications: None,
+    serve: Serve::NOTHING,
     answers: |dir, file| match dir.fcgid.wrapper(file.as_bytes()) {
         Some(wrapper) => {
             format!("{file}, run by the FastCGI program {} (FcgidWrapper)", wrapper.command.join(" "))

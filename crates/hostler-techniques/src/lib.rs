@@ -17,6 +17,7 @@ pub static TECHNIQUES: &[&Technique] = &[
     &hostler_php_technique::PHP,
     &hostler_python_technique::WSGI,
     &hostler_python_technique::ASGI,
+    &hostler_servlet_technique::SERVLET,
     // What the tests try the whole way with; programs that are released have no such row.
     #[cfg(debug_assertions)]
     &hostler_echo_technique::ECHO,
@@ -39,7 +40,7 @@ mod tests {
         assert_eq!(install(), Ok(()));
         assert_eq!(install(), Ok(()));
         let names: Vec<_> = technique::all().iter().map(|row| row.name).collect();
-        assert_eq!(names, ["cgi", "fcgid", "perl", "psgi", "php", "wsgi", "asgi", "echo"]);
+        assert_eq!(names, ["cgi", "fcgid", "perl", "psgi", "php", "wsgi", "asgi", "servlet", "echo"]);
         let engines: Vec<_> = technique::engines().iter().map(|engine| engine.name).collect();
         assert_eq!(engines, ["echo", "perl", "php", "python"]);
     }

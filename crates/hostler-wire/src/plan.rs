@@ -102,8 +102,8 @@ pub struct FrontPlan {
     pub site_limits: Vec<SiteLimits>,
     /// Seconds without a request until a site process exits.
     pub site_idle_secs: u32,
-    /// Engines that the configuration's language depends on, and that are there: programs and versions, as `php8.2 8.2`.
-    pub engines: Vec<String>,
+    /// The versions of engines on which the configuration's language depends, by the engine's name.
+    pub versions: Vec<(String, Vec<String>)>,
     /// Member states reported by the outgoing front.
     pub backends: Vec<MemberState>,
 }

@@ -3,7 +3,7 @@
 
 use clap::CommandFactory;
 use clap_complete::Shell;
-use hostler_config::directives::php;
+use hostler_config::technique;
 use std::fs;
 
 use crate::Failed;
@@ -11,7 +11,7 @@ use crate::cli::{Cli, Docs};
 
 pub(crate) fn write(args: &Docs) -> Result<(), Failed> {
     // The reference has what there is of directives where all engines are.
-    php::install(Vec::new());
+    technique::engines().iter().filter_map(|engine| engine.versions).for_each(|versions| (versions.assume)());
     let directory = &args.directory;
     let (man, completions) = (directory.join("man"), directory.join("completions"));
     fs::create_dir_all(&man)?;

@@ -1,6 +1,5 @@
 //! Reading a configuration for a command: the same steps whether it comes from files or from `hostler serve`.
 
-use hostler_config::directives::php;
 use hostler_config::{Attempt, Config, ConfigError, LoadOptions};
 
 use crate::Failed;
@@ -20,7 +19,7 @@ pub(crate) fn files(configuration: &Configuration) -> Result<Attempt, Failed> {
 
 /// The same, for who wants to find more than what is wrong with the lines.
 pub(crate) fn attempt(configuration: &Configuration) -> Result<Attempt, Failed> {
-    install_engines();
+    run::note_versions();
     let options = LoadOptions {
         file: std::path::absolute(&configuration.file)?,
         root: configuration.root.as_ref().map(std::path::absolute).transpose()?,
@@ -33,7 +32,7 @@ pub(crate) fn attempt(configuration: &Configuration) -> Result<Attempt, Failed> 
 
 /// Loads what `hostler serve` makes up.
 pub(crate) fn directory(args: &Serve) -> Result<Attempt, Failed> {
-    install_engines();
+    run::note_versions();
     let (text, root) = serve::configuration(args)?;
     let tree = hostler_config::read_text(&text, &root).map_err(|errors| all_of(&errors))?;
     let config = Config::build(&tree).map_err(|errors| all_of(&errors))?;
@@ -42,18 +41,9 @@ pub(crate) fn directory(args: &Serve) -> Result<Attempt, Failed> {
 
 /// An empty configuration, on a server that has what is installed here.
 pub(crate) fn empty() -> Result<Config, Failed> {
-    install_engines();
+    run::note_versions();
     let tree = hostler_config::read_text("", "/").map_err(|errors| all_of(&errors))?;
     Config::build(&tree).map_err(|errors| all_of(&errors))
-}
-
-/// Installs the engines that exist, which determine the configuration's language.
-fn install_engines() {
-    let (versions, broken) = run::versions_of_php();
-    php::install_broken(broken);
-    if !versions.is_empty() {
-        php::install(versions);
-    }
 }
 
 pub(crate) fn all_of(errors: &[ConfigError]) -> Failed {

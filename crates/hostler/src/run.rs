@@ -1,6 +1,6 @@
 //! `hostler run`: becomes hostler-master, with this program as its planner.
 
-use hostler_config::directives::php::{self, Broken};
+use hostler_config::technique;
 use hostler_wire::engine::{MOST_ENGINES, is_name};
 use std::ffi::OsString;
 use std::os::unix::fs::PermissionsExt;
@@ -65,41 +65,42 @@ pub(crate) fn engines() -> Vec<String> {
     program("hostler-master").ok().as_deref().and_then(Path::parent).map(engines_in).unwrap_or_default()
 }
 
-/// The versions of PHP whose engine is there, was built with PHP, and finds its library, as it says itself; and those that
-/// do not.
-pub(crate) fn versions_of_php() -> (Vec<php::Version>, Vec<Broken>) {
-    let of_php = |name: &&String| {
-        let rest = name.strip_prefix(php::ENGINE);
-        rest.is_some_and(|rest| rest.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.'))
-    };
-    let (mut versions, mut broken) = (Vec::new(), Vec::new());
-    for name in engines().iter().filter(of_php) {
-        match version_of_php(name) {
-            Ok(version) => versions.push(version),
-            Err(why) => broken.push(Broken { program: name.clone(), why }),
-        }
+/// Asks the installed programs of all engines for their versions, where the engine's row wants to know.
+pub(crate) fn note_versions() {
+    let programs = engines();
+    for (engine, versions) in
+        technique::engines().iter().filter_map(|engine| Some((engine, engine.versions?)))
+    {
+        let is_its = |name: &&String| {
+            let rest = name.strip_prefix(engine.name);
+            rest.is_some_and(|rest| rest.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.'))
+        };
+        let its = programs.iter().filter(is_its);
+        (versions.note)(its.map(|name| (name.clone(), reply_of(name))).collect());
     }
-    (versions, broken)
 }
 
+/// A program's reply to `--version`.
+///
 /// # Errors
-/// What the program says, or whoever loads it, in the place of its version: one line.
-fn version_of_php(name: &str) -> Result<php::Version, String> {
+/// What the program, or whoever loads it, says instead: one line.
+fn reply_of(name: &str) -> Result<String, String> {
     let program = program(&format!("hostler-{name}")).map_err(|Failed(why)| why)?;
     let output = Command::new(program).arg("--version").stdin(Stdio::null()).output();
     let output = output.map_err(|error| error.to_string())?;
-    let (said, complaint) =
-        (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    let version = said.trim().rsplit_once(" for PHP ").filter(|_| output.status.success());
-    version.and_then(|(_, version)| php::Version::of(name, version)).ok_or_else(|| {
-        let line = complaint.lines().find(|line| !line.trim().is_empty());
-        line.map_or_else(|| output.status.to_string(), |line| line.trim().to_owned())
-    })
+    if output.status.success() {
+        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+    }
+    let complaint = String::from_utf8_lossy(&output.stderr);
+    let line = complaint.lines().find(|line| !line.trim().is_empty());
+    Err(line.map_or_else(|| output.status.to_string(), |line| line.trim().to_owned()))
 }
 
-/// Why no servlets can be run here; `None`: they can. The program says so itself, which takes no Java to find out.
-pub(crate) fn lacks_servlets() -> Option<String> {
-    let program = match program("hostler-servlet") {
+/// Asks an installed program, by its name without the `hostler-`, why it cannot run; `None`: it can. The reply to `--version`
+/// takes nothing that the program needs for its work.
+pub(crate) fn why_not(name: &str) -> Option<String> {
+    let name = format!("hostler-{name}");
+    let program = match program(&name) {
         Ok(program) => program,
         Err(Failed(why)) => return Some(why),
     };
@@ -107,7 +108,7 @@ pub(crate) fn lacks_servlets() -> Option<String> {
     match asked {
         Ok(output) if output.status.success() => None,
         Ok(output) => Some(String::from_utf8_lossy(&output.stderr).trim().to_owned()),
-        Err(error) => Some(format!("hostler-servlet can't be run: {error}")),
+        Err(error) => Some(format!("{name} can't be run: {error}")),
     }
 }
 

@@ -5,15 +5,13 @@
 //! `.htpasswd`), what editors leave behind, and the sources of programs that nothing here runs are refused, with a page
 //! that says why.
 
-mod python;
-
 use std::ffi::OsString;
 use std::fmt::Write;
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use hostler_config::directives::php;
+use hostler_config::technique::{self, Served, Word, quoted};
 use hostler_wire::plan::Identity;
 
 use crate::Failed;
@@ -28,10 +26,12 @@ const NOBODY: u32 = 64_991;
 pub(crate) fn serve(args: &Serve) -> Result<(), Failed> {
     let served = Site::of(args)?;
     served.check_readable()?;
-    if let Site::Python(application) = &served {
-        eprintln!("hostler: {}", application.sentence());
+    if let Site::Application(application) = &served
+        && !application.sentence.is_empty()
+    {
+        eprintln!("hostler: {}", application.sentence);
     }
-    let words = ["serve".into(), served.said().into(), "--listen".into(), args.listen.to_string().into()];
+    let words = ["serve".into(), served.word().into(), "--listen".into(), args.listen.to_string().into()];
     run::become_master(words.into_iter().collect::<Vec<OsString>>())
 }
 
@@ -39,35 +39,24 @@ pub(crate) fn serve(args: &Serve) -> Result<(), Failed> {
 enum Site {
     /// A document root.
     Directory(PathBuf),
-    /// A PSGI application, for all URLs.
-    Application(PathBuf),
-    /// An application of servlets, in its archive or unpacked, for all URLs.
-    Servlets(PathBuf),
-    /// An application in Python, for all URLs.
-    Python(Box<python::Application>),
+    /// An application of some technique, for all URLs.
+    Application(Served),
 }
 
 impl Site {
     fn of(args: &Serve) -> Result<Self, Failed> {
-        if let Some(place) = python::Place::of(&args.directory) {
-            let metadata = place.path().metadata()?;
-            let as_user = hostler_sys::process::is_root().then(|| owner(&metadata));
-            return Ok(Self::Python(Box::new(python::find(place, as_user)?)));
+        let word = Word { path: &args.directory, user: as_user };
+        if let Some(served) = technique::all().iter().find_map(|row| (row.serve.recognize)(&word)) {
+            return Ok(Self::Application(served.map_err(Failed)?));
         }
         let shown = args.directory.display();
         let path = args.directory.canonicalize().map_err(|e| format!("{shown}: {e}"))?;
-        let is_archive = path.is_file() && path.extension().is_some_and(|extension| extension == "war");
-        if is_archive || path.join("WEB-INF/web.xml").is_file() {
-            Ok(Self::Servlets(path))
-        } else if path.is_dir() {
-            Ok(Self::Directory(path))
-        } else if path.extension().is_some_and(|extension| extension == "psgi") {
-            Ok(Self::Application(path))
-        } else {
-            Err(Failed(format!(
-                "{shown} is neither a directory nor an application: file.psgi, file.py, module:name (Python), file.war"
-            )))
+        if path.is_dir() {
+            return Ok(Self::Directory(path));
         }
+        Err(Failed(format!(
+            "{shown} is neither a directory nor an application: file.psgi, file.py, module:name (Python), file.war"
+        )))
     }
 
     /// Returns whether those who are to serve it can read it.
@@ -76,24 +65,10 @@ impl Site {
         let (uid, refused) = if hostler_sys::process::is_root() {
             let (uid, gid) = owner(&path.metadata()?);
             let opener = Opener::start(&Identity { uid, gid, groups: Vec::new() })?;
-            let opened = match self {
-                Self::Directory(path) => opener.enter(path),
-                Self::Servlets(path) if path.is_dir() => opener.enter(path),
-                Self::Application(path) | Self::Servlets(path) => opener.read(path).map(drop),
-                Self::Python(application) if application.place.is_module() => {
-                    opener.enter(&application.place.home)
-                }
-                Self::Python(application) => opener.read(application.place.path()).map(drop),
-            };
+            let opened = if path.is_dir() { opener.enter(path) } else { opener.read(path).map(drop) };
             (uid, opened.err())
         } else {
-            let opened = match self {
-                Self::Directory(path) => enter(path),
-                Self::Servlets(path) if path.is_dir() => enter(path),
-                Self::Application(path) | Self::Servlets(path) => std::fs::File::open(path),
-                Self::Python(application) if application.place.is_module() => enter(&application.place.home),
-                Self::Python(application) => std::fs::File::open(application.place.path()),
-            };
+            let opened = if path.is_dir() { enter(path) } else { std::fs::File::open(path) };
             (hostler_sys::process::effective_ids().0, opened.err())
         };
         let Some(why) = refused else { return Ok(()) };
@@ -109,16 +84,16 @@ impl Site {
 
     fn path(&self) -> &Path {
         match self {
-            Self::Directory(path) | Self::Application(path) | Self::Servlets(path) => path,
-            Self::Python(application) => application.place.path(),
+            Self::Directory(path) => path,
+            Self::Application(application) => &application.path,
         }
     }
 
     /// The word that means it.
-    fn said(&self) -> &Path {
+    fn word(&self) -> &Path {
         match self {
-            Self::Python(application) => &application.place.said,
-            other => other.path(),
+            Self::Directory(path) => path,
+            Self::Application(application) => &application.word,
         }
     }
 
@@ -126,17 +101,21 @@ impl Site {
     fn directory(&self) -> &Path {
         match self {
             Self::Directory(path) => path,
-            Self::Servlets(path) if path.is_dir() => path,
-            Self::Application(path) | Self::Servlets(path) => path.parent().unwrap_or(path),
-            Self::Python(application) => &application.place.home,
+            Self::Application(application) => &application.directory,
         }
     }
+}
+
+/// The user and group that a file's application runs as, where that can be chosen.
+fn as_user(path: &Path) -> std::io::Result<Option<(u32, u32)>> {
+    let metadata = path.metadata()?;
+    Ok(hostler_sys::process::is_root().then(|| owner(&metadata)))
 }
 
 /// The configuration's text, and its ServerRoot.
 pub(crate) fn configuration(args: &Serve) -> Result<(String, String), Failed> {
     let served = Site::of(args)?;
-    let (root, path) = (word(served.directory())?, word(served.path())?);
+    let root = quoted(served.directory()).map_err(Failed)?;
     let (user, group) = owner(&served.path().metadata()?);
     let mut text = String::new();
     let _ = writeln!(text, "Listen {}\nDocumentRoot \"{root}\"", args.listen);
@@ -144,27 +123,15 @@ pub(crate) fn configuration(args: &Serve) -> Result<(String, String), Failed> {
         let _ = writeln!(text, "User #{user}\nGroup #{group}");
     }
     text.push_str(REST);
-    if php::is_installed() {
-        text.push_str(OF_PHP);
-    }
-    let _ = match &served {
+    technique::all().iter().filter(|row| (row.is_there)()).for_each(|row| text.push_str(row.serve.lines));
+    match &served {
         Site::Directory(_) => {
             let refused = refused();
-            writeln!(text, "<Directory \"{root}\">\n{ALLOWED}</Directory>\n{refused}")
+            let _ = writeln!(text, "<Directory \"{root}\">\n{ALLOWED}</Directory>\n{refused}");
         }
-        Site::Application(_) => writeln!(
-            text,
-            "{ALL_PATHS}<Location \"/\">\nSetHandler psgi\nPSGIApp \"{path}\"\nRequire all granted\n</Location>"
-        ),
-        Site::Servlets(_) => {
-            writeln!(text, "ServletApp / \"{path}\"\n<Location \"/\">\nRequire all granted\n</Location>")
-        }
-        Site::Python(application) => {
-            word(&application.file)?;
-            writeln!(text, "{ALL_PATHS}{}", application.lines())
-        }
-    };
-    Ok((text, root.to_string()))
+        Site::Application(application) => text.push_str(&application.lines),
+    }
+    Ok((text, root.to_owned()))
 }
 
 /// The user and group to run as, for a directory or file with this owner.
@@ -222,13 +189,6 @@ fn page(why: &str) -> String {
 const PROGRAMS: &str = "php php3 php4 php5 php6 php7 php8 phtml pht phps phar inc py pyc pyo pyw pm rb erb jsp jspx jspf war \
                         wsgi fcgi asp aspx ascx ashx asmx cfm cfc lua tcl sh bash csh ksh zsh";
 
-/// A path as a word of the configuration.
-fn word(path: &Path) -> Result<&str, Failed> {
-    path.to_str().filter(|path| !path.contains(['"', '\n', '\\', '$', '%'])).ok_or_else(|| {
-        Failed(format!("the path {} has characters that a configuration can't contain", path.display()))
-    })
-}
-
 const REST: &str = r#"
 ServerName localhost
 ErrorLog /dev/stderr
@@ -237,22 +197,9 @@ CustomLog /dev/stderr common
 DirectoryIndex index.html index.shtml index.cgi index.pl
 AddType text/html .shtml
 AddOutputFilter INCLUDES .shtml
-AddHandler cgi-script .cgi .pl
-AddHandler psgi .psgi
 IndexOptions FancyIndexing HTMLTable SuppressIcon SuppressRules FoldersFirst VersionSort NameWidth=* Charset=UTF-8
 IndexHeadInsert "<meta name=\"viewport\" content=\"width=device-width\"><style>body{font:1rem/1.5 system-ui,sans-serif;margin:2rem;color-scheme:light dark}th{text-align:left}th,td{padding:0 1.5rem 0 0}</style>"
 "#;
-
-/// The configuration if the engine exists.
-const OF_PHP: &str = r#"
-DirectoryIndex index.html index.php index.shtml index.cgi index.pl
-<FilesMatch ".+\.ph(?:ar|p|tml)$">
-SetHandler application/x-httpd-php
-</FilesMatch>
-"#;
-
-/// An application that answers for all URLs is asked for those with an encoded slash, too, as by servers of its own kind.
-const ALL_PATHS: &str = "AllowEncodedSlashes On\n";
 
 const ALLOWED: &str = "\
 Require all granted
@@ -272,33 +219,6 @@ mod tests {
         assert_eq!(root, directory.to_str().unwrap());
         assert!(text.contains(&format!("<Directory \"{root}\">")) && text.contains("Listen 127.0.0.1:81"));
         assert!(!text.contains("#0"), "{text}");
-    }
-
-    #[test]
-    fn an_application_answers_for_all_urls() {
-        let folder = std::env::temp_dir().canonicalize().unwrap();
-        let file = folder.join(format!("serve-{}.psgi", std::process::id()));
-        std::fs::write(&file, "sub { [200, [], []] }").unwrap();
-        let args = Serve { directory: file.clone(), listen: "127.0.0.1:81".parse().unwrap() };
-        let (text, _) = configuration(&args).ok().unwrap();
-        std::fs::remove_file(&file).unwrap();
-        assert!(text.contains(&format!("PSGIApp \"{}\"", file.display())), "{text}");
-        assert!(text.contains("<Location \"/\">\nSetHandler psgi"), "{text}");
-    }
-
-    #[test]
-    fn an_archive_or_what_was_unpacked_of_one_answers_for_all_urls() {
-        let folder = tempfile::tempdir().unwrap();
-        let root = folder.path().canonicalize().unwrap();
-        std::fs::create_dir_all(root.join("app/WEB-INF")).unwrap();
-        for file in ["a.war", "app/WEB-INF/web.xml"] {
-            std::fs::write(root.join(file), "").unwrap();
-        }
-        for served in ["a.war", "app"] {
-            let args = Serve { directory: root.join(served), listen: "127.0.0.1:81".parse().unwrap() };
-            let (text, _) = configuration(&args).ok().unwrap();
-            assert!(text.contains(&format!("ServletApp / \"{}\"", root.join(served).display())), "{text}");
-        }
     }
 
     #[test]

@@ -2,7 +2,6 @@
 //! groups.
 
 use crate::directives::core::Setting as Handler;
-use crate::directives::servlet;
 use crate::section::{Pattern, Section, Setting};
 use crate::{Config, ConfigError, DirConfig, Origin, Server, technique};
 use std::sync::Arc;
@@ -26,7 +25,7 @@ fn check_server(config: &Config, server: &Server, errors: &mut Vec<ConfigError>)
     // What a virtual host inherits was found where it stands, unless the host adds the other half.
     let settings = || config.main().settings.iter().chain(&server.settings);
     check(config, &none, &server.defaults, settings, errors);
-    check_servlets(config, server, errors);
+    check_applications(config, server, errors);
     for section in server.directories.iter().chain(&*server.locations) {
         check_section(config, &server.defaults, section, errors);
     }
@@ -35,29 +34,28 @@ fn check_server(config: &Config, server: &Server, errors: &mut Vec<ConfigError>)
     }
 }
 
-/// Applications of servlets have no handler that a line names: what holds for their paths is looked at.
-fn check_servlets(config: &Config, server: &Server, errors: &mut Vec<ConfigError>) {
-    let apps = &server.conf.servlet.apps;
-    let is_theirs = |section: &&Arc<Section>| {
-        // Of a pattern nobody knows what it matches.
-        let Pattern::Plain(path) = &section.pattern else { return false };
-        apps.iter().any(|app| {
-            let rest = path.strip_prefix(app.context.as_bytes());
-            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/"))
-        })
-    };
-    let whole = (!apps.is_empty()).then(|| {
-        (
+/// Applications that are mapped to paths have no handler that a line names: what holds for their paths is looked at.
+fn check_applications(config: &Config, server: &Server, errors: &mut Vec<ConfigError>) {
+    for row in technique::all() {
+        let Some(applications) = row.applications.filter(|rows| (rows.are_there)(&server.conf)) else {
+            continue;
+        };
+        let is_theirs = |section: &&Arc<Section>| {
+            // Of a pattern nobody knows what it matches.
+            let Pattern::Plain(path) = &section.pattern else { return false };
+            (applications.find)(&server.conf, path).is_some()
+        };
+        let whole = (
             server.defaults.pool.isolation,
             config.main().settings.iter().chain(&server.settings).collect::<Vec<_>>(),
-        )
-    });
-    let parts = server.locations.iter().filter(is_theirs);
-    let parts = parts.map(|section| (section.conf.pool.isolation, section.settings.iter().collect()));
-    for (isolation, settings) in whole.into_iter().chain(parts) {
-        let Some(why) = isolation.and_then(servlet::why_not) else { continue };
-        if let Some(setting) = settings.iter().rev().find(|setting| setting.directive == "Isolation") {
-            errors.push(error(config, setting.origin, setting.directive, why, "Isolation persistent"));
+        );
+        let parts = server.locations.iter().filter(is_theirs);
+        let parts = parts.map(|section| (section.conf.pool.isolation, section.settings.iter().collect()));
+        for (isolation, settings) in [whole].into_iter().chain(parts) {
+            let Some(why) = isolation.and_then(|isolation| row.why_not(isolation)) else { continue };
+            if let Some(setting) = settings.iter().rev().find(|setting| setting.directive == "Isolation") {
+                errors.push(error(config, setting.origin, setting.directive, why, "Isolation persistent"));
+            }
         }
     }
 }

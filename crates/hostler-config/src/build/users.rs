@@ -3,6 +3,7 @@
 
 use crate::builder::Builder;
 use crate::directives::core::AssignUser;
+use crate::technique;
 use crate::{ProcessConfig, Server, SystemUser};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -51,7 +52,8 @@ fn of_user(base: &Server, id: u32, user: &SystemUser) -> Server {
     conf.core.assign_user =
         Some(AssignUser { user: format!("#{}", user.uid), group: format!("#{}", user.gid) });
     // Applications of the virtual host are its own user's.
-    conf.servlet = crate::Part::default();
+    let applications = technique::all().iter().filter_map(|row| row.applications);
+    applications.for_each(|applications| (applications.take_away)(&mut conf));
     Server { id, conf, addresses: Vec::new(), user_of: Some(base.id), users: Arc::default(), ..base.clone() }
 }
 

@@ -2,6 +2,7 @@
 //! explains its form; the rule is that what could change who may see what is refused.
 
 use crate::table::{Action, Arity, Contexts, Directive, Effect, Module, Overrides};
+use crate::technique;
 use std::sync::LazyLock;
 
 const LIST: &str = include_str!("known.txt");
@@ -91,18 +92,11 @@ pub(crate) fn source_of(name: &str) -> Option<&'static str> {
 /// Models of processes that Hostler has in place of its own.
 const MPMS: &[(&str, &str)] = &[("mpm_event_module", "event.c"), ("mpm_worker_module", "worker.c")];
 
-/// Returns whether a name of a module, in either spelling, is one of mod_php, of whatever version.
-pub(crate) fn is_php(name: &str) -> bool {
-    name.strip_prefix("mod_php").map_or_else(
-        || name.strip_prefix("php").is_some_and(|rest| rest.ends_with("_module")),
-        |rest| rest.trim_start_matches(|c: char| c.is_ascii_digit()) == ".c",
-    )
-}
-
 /// Returns whether a name of a module, in either spelling, is one that an Apache is expected to have: of its own
-/// modules, and of PHP.
+/// modules, and of techniques.
 pub(crate) fn is_expected(name: &str) -> bool {
-    is_php(name) || STOCK.iter().any(|module| module.name == name || module.file == name)
+    technique::all().iter().any(|row| (row.is_other_version)(name))
+        || STOCK.iter().any(|module| module.name == name || module.file == name)
 }
 
 /// Modules whose work Hostler does in another way, so that loading them needs no word.
@@ -155,10 +149,10 @@ mod tests {
 
     #[test]
     fn some_modules_are_expected_of_every_apache() {
-        for name in ["mod_proxy.c", "proxy_module", "mod_php.c", "mod_php5.c", "php7_module", "mod_dav.c"] {
+        for name in ["mod_proxy.c", "proxy_module", "mod_dav.c"] {
             assert!(is_expected(name), "{name}");
         }
-        for name in ["mod_security2.c", "mod_nothing.c", "mod_wsgi.c", "mod_phpfoo.c", "phpx", "mod_gzip.c"] {
+        for name in ["mod_security2.c", "mod_nothing.c", "mod_wsgi.c", "mod_gzip.c"] {
             assert!(!is_expected(name), "{name}");
         }
         assert_eq!(source_of("proxy_fdpass_module"), Some("mod_proxy_fdpass.c"));

@@ -50,7 +50,7 @@ impl Reader {
     pub(super) fn left_out(&mut self, at: Origin, section: &str, args: &str, children: &[Node]) {
         self.tell_of_perl(at, section, args, children);
         let Some(module) = self.lacked_by(section, args) else { return };
-        let judge = Judge { level: 0, spares_handlers: modules::is_other_php(&module) };
+        let judge = Judge { level: 0, spares_handlers: modules::is_of_other_version(&module) };
         let Some(loss) = self.loss(children, judge) else { return };
         let place = format!("{}:{}", self.file_name(loss.at), loss.at.line);
         let what = match loss.hands_over {

@@ -5,11 +5,10 @@
 //! block that depends on them, by `lacking`; others are an error when their name says that they guard something.
 
 use super::expand::Reader;
-use crate::directives::php;
 use crate::directives::reading::MODULE;
 use crate::lexer::words;
 use crate::modules::{self, known};
-use crate::{Foreign, Origin};
+use crate::{Foreign, Module, Origin, technique};
 
 /// Words in the name of a module that may decide who sees what.
 const GUARDS: &[&str] = &[
@@ -89,21 +88,26 @@ fn note_missing(reader: &mut Reader, name: &str, file: &str) {
     reader.facts.missing_modules.extend(source.into_iter().chain([name.to_owned()]));
 }
 
-/// Returns whether a name is that of mod_php for a version of PHP that Hostler's is not, while PHP is there: Apache
-/// with mod_php of today lacks that module, too.
-pub(super) fn is_other_php(name: &str) -> bool {
-    is_built_in(php::MODULE.name) && known::is_php(name) && !is_built_in(name)
+/// The module that is there where a name is of one for another version of the same: Apache with the module of today lacks
+/// that, too.
+fn todays(name: &str) -> Option<&'static Module> {
+    let mut rows = technique::all().iter().filter(|row| (row.is_there)());
+    let row = rows.find(|row| (row.is_other_version)(name) && !is_built_in(name))?;
+    row.modules.first().copied()
 }
 
-/// Why mod_php of another version is not loaded.
-fn other_php(name: &str) -> Option<String> {
-    let (module, file) = (php::MODULE.name, php::MODULE.file);
-    is_other_php(name).then(|| {
-        format!(
-            "Hostler does not have {name}: its PHP is {module}, as that of Apache with PHP 8. Write LoadModule {module}, and \
-             <IfModule {file}> around what was meant for {name}"
-        )
-    })
+/// Returns whether a name is that of a module for a version that Hostler's is not, while one is there.
+pub(super) fn is_of_other_version(name: &str) -> bool {
+    todays(name).is_some()
+}
+
+/// Why a module for another version is not loaded.
+fn other_version(name: &str) -> Option<String> {
+    let Module { name: module, file, .. } = todays(name)?;
+    Some(format!(
+        "Hostler does not have {name}, but {module}, the module for today's versions. Write LoadModule {module}, and \
+         <IfModule {file}> around what was meant for {name}"
+    ))
 }
 
 /// `LoadModule name file`
@@ -125,7 +129,7 @@ pub(super) fn load(reader: &mut Reader, at: Origin, args: &str) -> Result<(), St
         reader.missing_modules.push((at, name.clone()));
         return Ok(());
     }
-    if let Some(why) = other_php(name) {
+    if let Some(why) = other_version(name) {
         return Err(why);
     }
     reader.facts.foreign.push(Foreign { name: name.clone(), origin: at });

@@ -16,6 +16,7 @@ static ENGINE: Engine = Engine {
     has_say_in_server: |server| !server.perl.handlers.is_empty(),
     setup: |_, _, _, _| Setup::default(),
     groups: None,
+    versions: None,
 };
 
 static SECOND: Engine = Engine {
@@ -41,8 +42,11 @@ const PERL: Technique = Technique {
     refused: &[(Isolation::Exec, "are not started for each request")],
     phases: Phases::All,
     modules: &[&perl::MODULE, &perl::LOADING, &perl::TELLING, &perl::CALLING],
+    is_other_version: |_| false,
     plain: None,
     is_whole: |_| false,
+    applications: None,
+    serve: Serve::NOTHING,
     answers: NOBODY,
 };
 
@@ -57,8 +61,11 @@ const CGI: Technique = Technique {
     refused: &[(Isolation::Persistent, "end after one request")],
     phases: Phases::Response,
     modules: &[],
+    is_other_version: |_| false,
     plain: None,
     is_whole: |_| false,
+    applications: None,
+    serve: Serve::NOTHING,
     answers: NOBODY,
 };
 

@@ -20,7 +20,7 @@ use hostler_config::directives::alias::escape_path;
 use hostler_config::directives::jk::mounts::{self, Rule};
 use hostler_config::directives::jk::{HANDLER, INDICATOR, Kind, UriForm};
 use hostler_config::directives::proxy::pass;
-use hostler_config::directives::servlet::is_private;
+use hostler_servlet_technique::is_private;
 use std::sync::Arc;
 
 /// The log's name of the module.

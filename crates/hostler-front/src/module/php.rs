@@ -20,12 +20,11 @@ use crate::technique::pools::Engines;
 use crate::technique::reply::FieldMerge;
 use crate::technique::respond::{Ask, LONGEST_ALONE, respond};
 use bytes::Bytes;
-use hostler_config::directives::php;
 use hostler_config::directives::pool::Isolation;
 use hostler_gateway::backend::OnAbandon;
 use hostler_php_frames as frames;
 use hostler_php_frames::handler;
-use hostler_php_technique::{ENGINE, PHP};
+use hostler_php_technique::{DIR, ENGINE, LOG, PHP, Setting, is_installed};
 use hostler_wire::codec::Encoder;
 use hostler_wire::work::Directory;
 use std::cell::RefCell;
@@ -38,14 +37,14 @@ pub(crate) static MODULE: Module = Module {
         Handler {
             names: &[handler::RUN, handler::SCRIPT],
             types: &[handler::RUN.as_bytes()],
-            when: |_| php::is_installed(),
+            when: |_| is_installed(),
             settles: false,
             run: |request| Box::pin(handle(request, handler::RUN.as_bytes())),
         },
         Handler {
             names: &[handler::SOURCE],
             types: &[handler::SOURCE.as_bytes()],
-            when: |_| php::is_installed(),
+            when: |_| is_installed(),
             settles: false,
             run: |request| Box::pin(handle(request, handler::SOURCE.as_bytes())),
         },
@@ -58,7 +57,7 @@ pub(crate) static MODULE: Module = Module {
         },
     ],
     before_log: Some(Late::apply),
-    ..Module::new(php::ENGINE, |_| false)
+    ..Module::new(LOG, |_| false)
 };
 
 /// The type of pages, of which `xbithack` makes scripts.
@@ -67,13 +66,13 @@ const PAGE: &str = "text/html";
 /// `php_flag xbithack on`: HTML that its owner may execute is a script.
 fn is_by_execute_bit(request: &Request) -> bool {
     const OWNER_EXECUTES: u32 = 0o100;
-    php::is_installed()
-        && request.resource.dir.php.runs_by_execute_bit()
+    is_installed()
+        && request.resource.dir.part(&DIR).runs_by_execute_bit()
         && matches!(&request.resource.found, FileEntry::File(info, _) if info.mode & OWNER_EXECUTES != 0)
 }
 
 async fn handle(request: &mut Request, handler: &'static [u8]) -> Result<Body, Halt> {
-    if !request.resource.dir.php.runs() {
+    if !request.resource.dir.part(&DIR).runs() {
         // The configuration has said that this is a file like any other.
         request.resource.handler = Some(Bytes::from_static(b"default-handler"));
         return crate::hook::handler::send_file(request).await;
@@ -83,7 +82,7 @@ async fn handle(request: &mut Request, handler: &'static [u8]) -> Result<Body, H
         log::request(
             request,
             Severity::Error,
-            php::ENGINE,
+            LOG,
             &format!("script '{script}' not found or unable to stat"),
         );
         return Err(Halt::Status(404));
@@ -121,7 +120,7 @@ fn group(request: &Request) -> Option<Arc<str>> {
 fn runs_in_place_of(request: &Request, other: &Request) -> bool {
     let name = name_of(request);
     [handler::RUN, handler::SCRIPT].iter().any(|own| own.as_bytes() == &*name)
-        && request.resource.dir.php.runs()
+        && request.resource.dir.part(&DIR).runs()
         && matches!(request.resource.found, FileEntry::File(..))
         && Arc::ptr_eq(&request.server, &other.server)
         && group(request) == group(other)
@@ -147,10 +146,10 @@ fn directory(request: &Request) -> Vec<u8> {
     tell_limits(request);
     let dir = &request.resource.dir;
     let (mut own, mut encoded) = (Vec::new(), Vec::new());
-    let settings = dir.php.settings.iter().map(told).collect();
+    let settings = dir.part(&DIR).settings.iter().map(told).collect();
     let pass_auth = dir.core.cgi_pass_auth == Some(true);
-    let user_ini = dir.php.user_ini.unwrap_or(true);
-    let real_paths = dir.php.real_paths.unwrap_or(false);
+    let user_ini = dir.part(&DIR).user_ini.unwrap_or(true);
+    let real_paths = dir.part(&DIR).real_paths.unwrap_or(false);
     frames::Directory { settings, user_ini, pass_auth, real_paths }.encode(&mut Encoder(&mut own));
     let signature = cgi::lasting_signature(request);
     let directory = Directory {
@@ -164,7 +163,7 @@ fn directory(request: &Request) -> Vec<u8> {
     encoded
 }
 
-fn told(setting: &php::Setting) -> frames::Setting<'_> {
-    let php::Setting { name, value, admin, access_file } = setting;
+fn told(setting: &Setting) -> frames::Setting<'_> {
+    let Setting { name, value, admin, access_file } = setting;
     frames::Setting { name, value, admin: *admin, access_file: *access_file }
 }

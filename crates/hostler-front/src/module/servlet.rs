@@ -25,9 +25,9 @@ use crate::technique::sockets::Sockets;
 use bytes::Bytes;
 use hostler_ajp::{Attribute, DEFAULT_PACKET};
 use hostler_config::directives::proxy::pass;
-use hostler_config::directives::servlet::{HANDLER, is_private};
 use hostler_gateway::Error;
 use hostler_gateway::backend::ajp::{Ajp, Pool};
+use hostler_servlet_technique::{HANDLER, SERVER, is_private};
 use machine::Machine;
 use std::sync::Arc;
 
@@ -43,7 +43,8 @@ pub(crate) static MODULE: Module = Module {
             after: &["perl", "rewrite", "proxy"],
             before: &["alias"],
             when: |request| {
-                !request.server.conf.servlet.apps.is_empty() && request.target.uri.first() == Some(&b'/')
+                !request.server.conf.part(&SERVER).apps.is_empty()
+                    && request.target.uri.first() == Some(&b'/')
             },
             effect: Effect::Decides,
             run: Run::Now(translate),
@@ -102,7 +103,7 @@ fn translate(request: &mut Request) -> Outcome {
         );
         return Err(Halt::Status(400));
     };
-    if request.server.conf.servlet.find(&plain).is_none() {
+    if request.server.conf.part(&SERVER).find(&plain).is_none() {
         return Ok(Flow::Declined);
     }
     let with_parameters = std::mem::replace(&mut request.target.uri, plain);

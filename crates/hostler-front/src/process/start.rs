@@ -20,8 +20,8 @@ use crate::technique::sockets::Sockets;
 use crate::technique::upstreams::Upstreams;
 use crate::technique::warm::{self, Warming};
 use crate::values::extensions::SharedExtensions;
-use hostler_config::directives::php;
 use hostler_config::directives::pool::programs_in_all;
+use hostler_config::technique;
 use hostler_config::{Config, Tree};
 use hostler_gateway::supervisor::exec::Programs;
 use hostler_sys::fdpass::Wait;
@@ -104,9 +104,11 @@ pub(crate) fn run() -> io::Result<()> {
     let signals = stop::signals()?;
     let control = hostler_sys::fdpass::inherited(3)?;
     let Inheritance { plan, listeners, logs, sites: known } = receive(&control)?;
-    let versions: Vec<_> = plan.engines.iter().filter_map(|said| php::Version::read(said)).collect();
-    if !versions.is_empty() {
-        php::install(versions);
+    for (engine, noted) in &plan.versions {
+        let found = technique::engines().iter().find(|row| row.name == engine);
+        if let Some(versions) = found.and_then(|engine| engine.versions) {
+            (versions.recall)(noted);
+        }
     }
     let Beginnings { shared, orders, asks, drain } = begin(plan, logs, listeners.len())?;
     if let Err(why) = crate::process::confine::confine() {

@@ -96,10 +96,10 @@ fn leading<'a>(lines: &'a [Line], url: &Url, by_alias: bool) -> Option<&'a Line>
     }
 }
 
-/// The application of servlets that answers, whatever file there is.
+/// The application that answers, whatever file there is.
 fn by_application(server: &Server, url: &Url) -> Option<String> {
-    let app = server.conf.servlet.find(url.path.as_bytes())?;
-    Some(format!("the application {}, in the site's Tomcat (ServletApp)", app.path))
+    let mut rows = technique::all().iter().filter_map(|row| row.applications);
+    rows.find_map(|applications| (applications.find)(&server.conf, url.path.as_bytes()))
 }
 
 /// Prints the virtual host, its user, and the pools of its programs.

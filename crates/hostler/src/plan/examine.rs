@@ -3,8 +3,10 @@
 
 use hostler_config::{Attempt, Config};
 
-use super::{Finding, Roles, Situation, listen, paths, preload, rlimits, roles, servlets};
+use super::{Finding, Roles, Situation, listen, paths, place, preload, rlimits, roles};
 use crate::Failed;
+use crate::run;
+use hostler_config::technique;
 
 /// The findings.
 pub(crate) struct Findings {
@@ -53,6 +55,16 @@ fn files(config: &Config, situation: &Situation) -> Vec<Finding> {
     found.extend(paths::pid_file(config, situation.root()));
     found.extend(preload::files(config));
     found.extend(rlimits::in_sections(config));
-    found.extend(servlets::examine(config));
+    found.extend(applications(config));
     found
+}
+
+/// Obstacles to applications that are mapped to paths.
+fn applications(config: &Config) -> Vec<Finding> {
+    let rows = technique::all().iter().filter_map(|row| row.applications);
+    let complaints = rows.flat_map(|applications| (applications.examine)(config, run::why_not));
+    let finding = |(origin, directive, why)| {
+        Finding::Error(why).prefixed(&format!("{}: {directive}", place::of(config, origin)))
+    };
+    complaints.map(finding).collect()
 }

@@ -21,19 +21,18 @@ pub(crate) mod preload;
 pub(crate) mod rlimits;
 pub(crate) mod secrets;
 mod send;
-mod servlets;
 mod situation;
 mod told;
 pub(crate) mod users;
 
 use hostler_config::Attempt;
-use hostler_config::directives::php;
 use hostler_wire::plan::{FrontPlan, MasterPlan, Plan};
 
 use crate::Failed;
 use crate::cli::{self, PlanOf};
 use crate::load;
 use crate::run;
+use hostler_config::technique;
 
 pub(crate) use examine::{Findings, examine};
 pub(crate) use found::{Finding, report};
@@ -74,7 +73,7 @@ pub(crate) fn command(args: &cli::Plan) -> Result<(), Failed> {
         site_limits: roles.sites.iter().map(|site| site.limits).collect(),
         site_idle_secs: loaded.config.process.site_idle.unwrap_or(SITE_IDLE),
         backends: crate::backend::known(&loaded.config),
-        engines: php::installed().iter().map(ToString::to_string).collect(),
+        versions: noted_versions(),
     };
     let plan = Plan {
         master: MasterPlan { told: told(args, &loaded, &roles), ..master_plan(&loaded, &roles) },
@@ -109,4 +108,10 @@ fn master_plan(loaded: &Attempt, roles: &Roles) -> MasterPlan {
         },
         told: Vec::new(),
     }
+}
+
+/// The versions of engines that have been noted, by the engines' names.
+fn noted_versions() -> Vec<(String, Vec<String>)> {
+    let engines = technique::engines().iter();
+    engines.filter_map(|engine| Some((engine.name.to_owned(), (engine.versions?.noted)()))).collect()
 }

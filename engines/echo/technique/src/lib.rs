@@ -4,7 +4,7 @@
 
 use hostler_config::directives::pool::Isolation;
 use hostler_config::pools;
-use hostler_config::technique::{Engine, Phases, Plain, Technique, Via};
+use hostler_config::technique::{Engine, Phases, Plain, Serve, Technique, Via};
 
 /// The module's name in logs.
 const LOG: &str = "echo";
@@ -22,6 +22,7 @@ pub static ENGINE: Engine = Engine {
     has_say_in_server: |_| false,
     setup: |config, servers, _, one_shot| pools::setup(config, servers, one_shot, LOG).0,
     groups: None,
+    versions: None,
 };
 
 /// It answers with what it was asked.
@@ -36,7 +37,10 @@ pub static ECHO: Technique = Technique {
     )],
     phases: Phases::Response,
     modules: &[],
+    is_other_version: |_| false,
     plain: Some(Plain { directory: |_| b"said: ".to_vec(), runs_to_end: false }),
     is_whole: |_| false,
+    applications: None,
+    serve: Serve::NOTHING,
     answers: |_, file| format!("the tests' echo, in a warm worker: {file}"),
 };

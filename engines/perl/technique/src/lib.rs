@@ -3,12 +3,13 @@
 
 pub mod psgi;
 mod registries;
+mod serve;
 mod setup;
 mod tree;
 
 use hostler_config::directives::perl;
 use hostler_config::directives::pool::Isolation;
-use hostler_config::technique::{Engine, Phases, Technique, Via, Way};
+use hostler_config::technique::{Engine, Phases, Serve, Technique, Via, Way};
 use hostler_perl_frames::Phase;
 
 /// The module's name in logs.
@@ -32,6 +33,7 @@ pub static ENGINE: Engine = Engine {
         setup::setup(config, servers, generation, one_shot).into_wire()
     },
     groups: None,
+    versions: None,
 };
 
 /// Both ways are warm.
@@ -51,8 +53,11 @@ pub static PERL: Technique = Technique {
     refused: REFUSED,
     phases: Phases::All,
     modules: &[&perl::MODULE, &perl::LOADING, &perl::TELLING, &perl::CALLING],
+    is_other_version: |_| false,
     plain: None,
     is_whole: |_| false,
+    applications: None,
+    serve: Serve::NOTHING,
     answers: |dir, _| {
         let functions = dir.perl.handlers.of(Phase::Response).join(", ");
         let functions = if functions.is_empty() { "no PerlResponseHandler".to_owned() } else { functions };
@@ -69,8 +74,11 @@ pub static PSGI: Technique = Technique {
     refused: REFUSED,
     phases: Phases::Response,
     modules: &[&psgi::MODULE],
+    is_other_version: |_| false,
     plain: None,
     is_whole: |dir| dir.part(&psgi::DIR).app.is_some(),
+    applications: None,
+    serve: Serve { lines: "AddHandler psgi .psgi\n", recognize: serve::application },
     answers: |dir, file| {
         let app = dir.part(&psgi::DIR).app.as_deref().unwrap_or(file);
         format!("the PSGI application {app}, in a warm worker")

@@ -5,6 +5,7 @@
 //! under some of them is not for use under others.
 
 use crate::LOG;
+use crate::parts::{DIR, SERVER};
 use hostler_config::{Config, DirConfig, Section, Server, pools};
 use hostler_php_frames as frames;
 use hostler_wire::codec::Encoder;
@@ -13,7 +14,7 @@ use std::sync::Arc;
 
 /// Returns whether two virtual hosts can't share what is compiled.
 pub(crate) fn differs(main: &Server, server: &Server) -> bool {
-    let (usual, own) = (&main.conf.php, &server.conf.php);
+    let (usual, own) = (main.conf.part(&SERVER), server.conf.part(&SERVER));
     usual.program() != own.program() || usual.ini != own.ini || admin_of(main) != admin_of(server)
 }
 
@@ -30,7 +31,7 @@ fn admin_of(server: &Server) -> Vec<(&str, &str)> {
 /// outside of sections. `None`: nothing.
 #[must_use]
 pub fn group(server: &Server, dir: &DirConfig) -> Option<Arc<str>> {
-    let (usual, own) = (&server.defaults.php, &dir.php);
+    let (usual, own) = (server.defaults.part(&DIR), dir.part(&DIR));
     if usual.admin().eq(own.admin()) {
         return None;
     }
@@ -46,7 +47,7 @@ pub fn group(server: &Server, dir: &DirConfig) -> Option<Arc<str>> {
 }
 
 fn in_dir<'a>(dir: &'a DirConfig, all: &mut Vec<(&'a str, &'a str)>) {
-    all.extend(dir.php.admin());
+    all.extend(dir.part(&DIR).admin());
     in_sections(&dir.core.files, all);
     in_sections(&dir.core.ifs, all);
 }
@@ -60,7 +61,7 @@ fn in_sections<'a>(sections: &'a [Arc<Section>], all: &mut Vec<(&'a str, &'a str
 pub(crate) fn setup(config: &Config, servers: &[u32], one_shot: bool) -> Setup {
     let (mut setup, members) = pools::setup(config, servers, one_shot, LOG);
     let first = members.first().copied().unwrap_or(config.main());
-    let ini = first.conf.php.ini.as_deref().map(str::to_owned);
+    let ini = first.conf.part(&SERVER).ini.as_deref().map(str::to_owned);
     let warm =
         members.iter().flat_map(|server| warm(server, &pools::facts(config, server, 0, LOG))).collect();
     frames::Setup { ini, modules: modules(config), warm }.encode(&mut Encoder(&mut setup.own));
@@ -77,7 +78,13 @@ pub(crate) fn of_group(setup: &mut Setup) {
 
 /// `PHPWarm`: the virtual host's document root, and scripts below it.
 fn warm(server: &Server, facts: &ServerFacts) -> Vec<(String, String)> {
-    server.conf.php.warm.iter().map(|path| (facts.document_root.clone(), path.to_string())).collect()
+    server
+        .conf
+        .part(&SERVER)
+        .warm
+        .iter()
+        .map(|path| (facts.document_root.clone(), path.to_string()))
+        .collect()
 }
 
 /// Returns the list for `apache_get_modules()`: programs use it to decide what to write into their `.htaccess` files.

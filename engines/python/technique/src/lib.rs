@@ -11,6 +11,7 @@ mod options;
 mod parts;
 mod refused;
 mod scripts;
+mod serve;
 mod setup;
 
 pub use directives::MODULE;
@@ -22,7 +23,7 @@ pub use setup::server_name;
 
 use hostler_config::directives::pool::Isolation;
 use hostler_config::pools;
-use hostler_config::technique::{Engine, Groups, Phases, Technique, Via};
+use hostler_config::technique::{Engine, Groups, Phases, Serve, Technique, Via};
 use hostler_python_frames::{self as frames, handler};
 
 /// The module's name in logs.
@@ -47,6 +48,7 @@ pub static ENGINE: Engine = Engine {
         check: groups::check,
         are_configured: false,
     }),
+    versions: None,
 };
 
 /// WSGI applications, under mod_wsgi's handler.
@@ -62,8 +64,11 @@ pub static WSGI: Technique = Technique {
     )],
     phases: Phases::Response,
     modules: &[&MODULE, &refused::MODULE],
+    is_other_version: |_| false,
     plain: None,
     is_whole: |_| false,
+    applications: None,
+    serve: Serve { recognize: serve::application, ..Serve::NOTHING },
     answers: |dir, file| {
         let callable = dir.part(&DIR).callable.as_deref().unwrap_or(parts::CALLABLE);
         format!("the WSGI application {callable} of {file}, in a warm worker")
@@ -90,8 +95,11 @@ pub static ASGI: Technique = Technique {
     ],
     phases: Phases::Response,
     modules: &[&asgi::MODULE],
+    is_other_version: |_| false,
     plain: None,
     is_whole: |dir| dir.part(&asgi::DIR).app.is_some(),
+    applications: None,
+    serve: Serve::NOTHING,
     answers: |dir, _| match &dir.part(&asgi::DIR).app {
         Some(app) => format!("the ASGI application {}, in warm workers of its own", app.said),
         None => "no ASGI application: ASGIApp is missing".to_owned(),

@@ -49,7 +49,7 @@ fn thread(config: &str) -> Rc<Thread> {
         site_names: (0..hosts).map(|n| n.to_string()).collect(),
         site_limits: vec![SiteLimits::default(); hosts],
         site_idle_secs: 0,
-        engines: Vec::new(),
+        versions: Vec::new(),
         backends: Vec::new(),
     };
     Thread::new(start::begin(plan, Vec::new(), 0).unwrap().shared, 0)

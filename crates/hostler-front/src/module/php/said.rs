@@ -11,12 +11,11 @@ use crate::technique::dialect::{Answer, Dialect, LogNotes, Own, PendingAnswer};
 use crate::technique::pools::Engines;
 use crate::technique::reply::table;
 use bytes::Bytes;
-use hostler_config::directives::php;
 use hostler_config::directives::pool::Isolation;
 use hostler_gateway::pool::{Figure, Figures, Measure};
 use hostler_gateway::{Error, Kind};
 use hostler_php_frames::{Cache, FromPhp, SubRequest, ToPhp};
-use hostler_php_technique::{ENGINE, PHP};
+use hostler_php_technique::{ENGINE, LOG, PHP};
 use std::time::UNIX_EPOCH;
 
 /// The words of PHP's workers.
@@ -54,7 +53,7 @@ fn tell(request: &Request, cache: Cache) {
     if pool.tell_figures(Figures { all: figures(&cache), advice: advice.clone() })
         && let Some(advice) = advice
     {
-        log::request(request, Severity::Warn, php::ENGINE, &advice);
+        log::request(request, Severity::Warn, LOG, &advice);
     }
 }
 
@@ -187,7 +186,7 @@ fn waits_for_itself(parent: &Request, sub: &Request) -> bool {
     let most = hostler_config::pools::settings(&parent.server).max_workers;
     if is_php && most == 1 {
         let message = "virtual() of another script needs a worker beside the one that waits for it: MaxRequestWorkers is 1";
-        log::request(parent, Severity::Error, php::ENGINE, message);
+        log::request(parent, Severity::Error, LOG, message);
     }
     is_php && most == 1
 }

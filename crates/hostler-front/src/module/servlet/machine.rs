@@ -8,11 +8,11 @@ use crate::request::Request;
 use crate::request::settings::DEFAULT_PATH;
 use crate::request::thread::{SharedState, Thread};
 use crate::technique::sockets::{Address, Listening, Sockets, Target};
-use hostler_config::directives::servlet::App;
 use hostler_config::{Server, pools};
 use hostler_gateway::backend::ajp::Ajp;
 use hostler_gateway::pool::Settings;
 use hostler_gateway::upstream::{Target as UpstreamTarget, Upstream, UpstreamSettings};
+use hostler_servlet_technique::{App, SERVER};
 use hostler_wire::plan::SiteId;
 use serde_bytes::ByteBuf;
 use std::collections::HashMap;
@@ -119,7 +119,8 @@ impl Machines {
     fn of(shared: &SharedState) -> Self {
         let mut machines = Self { paths: Vec::new(), sites: HashMap::new(), hosts: HashMap::new() };
         let mut by_site: Vec<(SiteId, Vec<Arc<Server>>)> = Vec::new();
-        for server in shared.config.servers.iter().filter(|server| !server.conf.servlet.apps.is_empty()) {
+        for server in shared.config.servers.iter().filter(|server| !server.conf.part(&SERVER).apps.is_empty())
+        {
             let site = shared.sites.of(server);
             match by_site.iter_mut().find(|(known, _)| *known == site) {
                 Some((_, servers)) => servers.push(server.clone()),
@@ -137,7 +138,7 @@ impl Machines {
     fn add(&mut self, shared: &SharedState, site: SiteId, servers: &[Arc<Server>]) {
         let mut hosts: Vec<(Arc<str>, &[App])> = Vec::new();
         for server in servers {
-            let apps = &server.conf.servlet.apps[..];
+            let apps = &server.conf.part(&SERVER).apps[..];
             let known = hosts.iter().find(|(_, known)| *known == apps).map(|(name, _)| name.clone());
             let name = known.unwrap_or_else(|| {
                 let name: Arc<str> = format!("v{}", hosts.len()).into();

@@ -1,7 +1,58 @@
 //! The versions of PHP that are there, each with a program of its own, and which of them a virtual host wants.
 
-use super::ENGINE;
+use crate::ENGINE_NAME;
+use hostler_config::technique::Versions;
 use std::fmt;
+use std::sync::OnceLock;
+
+static INSTALLED: OnceLock<Vec<Version>> = OnceLock::new();
+static BROKEN: OnceLock<Vec<Broken>> = OnceLock::new();
+
+/// How the programs are asked for their versions.
+pub(crate) static VERSIONS: Versions = Versions {
+    note: |programs| {
+        let (mut versions, mut broken) = (Vec::new(), Vec::new());
+        for (program, reply) in programs {
+            match reply.and_then(|reply| Version::said(&program, &reply)) {
+                Ok(version) => versions.push(version),
+                Err(why) => broken.push(Broken { program, why }),
+            }
+        }
+        let _ = BROKEN.set(broken);
+        if !versions.is_empty() {
+            install(versions);
+        }
+    },
+    noted: || installed().iter().map(ToString::to_string).collect(),
+    recall: |noted| {
+        let versions: Vec<_> = noted.iter().filter_map(|line| Version::read(line)).collect();
+        if !versions.is_empty() {
+            install(versions);
+        }
+    },
+    assume: || install(Vec::new()),
+};
+
+/// Notes the versions that are installed. To be called before anything is read; only the first call in a process counts.
+pub fn install(versions: Vec<Version>) {
+    let _ = INSTALLED.set(versions);
+}
+
+pub(crate) fn broken() -> &'static [Broken] {
+    BROKEN.get().map_or(&[], Vec::as_slice)
+}
+
+/// Returns whether the engine is there.
+#[must_use]
+pub fn is_installed() -> bool {
+    INSTALLED.get().is_some()
+}
+
+/// The versions that are there.
+#[must_use]
+pub(crate) fn installed() -> &'static [Version] {
+    INSTALLED.get().map_or(&[], Vec::as_slice)
+}
 
 /// A version of PHP whose engine is there.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,6 +71,12 @@ impl Version {
         is_number(number).then(|| Self { program: program.to_owned(), number: number.to_owned() })
     }
 
+    /// Of a program, by its reply to `--version`: `hostler-php 0.1.0 for PHP 8.2.36`.
+    fn said(program: &str, reply: &str) -> Result<Self, String> {
+        let version = reply.trim().rsplit_once(" for PHP ").and_then(|(_, whole)| Self::of(program, whole));
+        version.ok_or_else(|| "its reply to --version names no version of PHP".to_owned())
+    }
+
     /// As [`fmt::Display`] writes it.
     #[must_use]
     pub fn read(text: &str) -> Option<Self> {
@@ -36,11 +93,11 @@ impl fmt::Display for Version {
 
 /// A program for a version that is there and does not run: most often its library is gone.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Broken {
+pub(crate) struct Broken {
     /// The program's name, as that of a [`Version`].
-    pub program: String,
+    pub(crate) program: String,
     /// The output instead of its version.
-    pub why: String,
+    pub(crate) why: String,
 }
 
 /// As `8.2`.
@@ -50,7 +107,7 @@ fn is_number(text: &str) -> bool {
 }
 
 /// The version that somebody asks for.
-pub(super) fn chosen<'a>(
+pub(crate) fn chosen<'a>(
     installed: &[Version],
     broken: &[Broken],
     wanted: &'a str,
@@ -69,12 +126,12 @@ fn not_there(installed: &[Version], broken: &[Broken], wanted: &str) -> String {
         let found = broken.iter().find(|broken| broken.program == name)?;
         Some(format!("hostler-{name} does not run: {}", found.why))
     };
-    let own = format!("{ENGINE}{wanted}");
+    let own = format!("{ENGINE_NAME}{wanted}");
     let mut reasons: Vec<String> = does_not_run(&own).into_iter().collect();
     if reasons.is_empty() {
         reasons.push(format!("no program hostler-{own} has been built for it"));
         // The usual one may be the one that is meant.
-        reasons.extend(does_not_run(ENGINE));
+        reasons.extend(does_not_run(ENGINE_NAME));
     }
     let mut there: Vec<&str> = installed.iter().map(|version| &*version.number).collect();
     there.dedup();
@@ -82,13 +139,13 @@ fn not_there(installed: &[Version], broken: &[Broken], wanted: &str) -> String {
 }
 
 /// Returns the program to run: that of the wanted version, else the usual one.
-pub(super) fn program(installed: &'static [Version], wanted: Option<&str>) -> &'static str {
-    let usual = |version: &&Version| version.program == ENGINE;
+pub(crate) fn program(installed: &'static [Version], wanted: Option<&str>) -> &'static str {
+    let usual = |version: &&Version| version.program == ENGINE_NAME;
     let found = match wanted {
         Some(number) => installed.iter().find(|version| version.number == number),
         None => installed.iter().find(usual).or_else(|| installed.last()),
     };
-    found.map_or(ENGINE, |version| &version.program)
+    found.map_or(ENGINE_NAME, |version| &version.program)
 }
 
 #[cfg(test)]

@@ -2,11 +2,11 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
-use hostler_config::directives::php;
 use hostler_config::pools::{pools, uses};
 use hostler_config::{Config, read_text};
 use hostler_php_frames as frames;
 use hostler_php_technique::ENGINE;
+use hostler_php_technique::{self as php, DIR};
 
 fn build(text: &str) -> Result<Config, String> {
     php::install(vec![
@@ -24,7 +24,7 @@ fn build(text: &str) -> Result<Config, String> {
 fn settings(text: &str) -> Vec<(String, String, bool)> {
     let config = build(text).unwrap();
     let of = |setting: &php::Setting| (setting.name.to_string(), setting.value.to_string(), setting.admin);
-    config.main().defaults.php.settings.iter().map(of).collect()
+    config.main().defaults.part(&DIR).settings.iter().map(of).collect()
 }
 
 fn setting(name: &str, value: &str, admin: bool) -> (String, String, bool) {

@@ -1,7 +1,7 @@
 //! Applications in Python for `hostler serve`: `app.py`, `app.py:name` and `package.module:name`. Which of the two interfaces
 //! it has is found out by importing it, as the user that it will run as, with a limit on how long that may take.
 
-use crate::Failed;
+use hostler_config::technique::{Served, Word, quoted};
 use hostler_sys::process::{Pid, Signal, has_ended, kill_group};
 use std::io::Read as _;
 use std::os::unix::process::CommandExt as _;
@@ -21,39 +21,39 @@ const ENVIRONMENTS: [&str; 2] = [".venv", "venv"];
 
 /// The calling interface of an application.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Interface {
+enum Interface {
     Wsgi,
     Asgi,
 }
 
 /// The application that the command line names.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Place {
+struct Place {
     /// An absolute path, or a module's name.
-    pub(super) module: String,
+    module: String,
     /// The application's name; empty: one of the usual ones.
-    pub(super) name: String,
+    name: String,
     /// The folder in which modules are looked up.
-    pub(super) home: PathBuf,
+    home: PathBuf,
     /// The word, absolute: the planner reads it again.
-    pub(super) said: PathBuf,
+    said: PathBuf,
 }
 
 /// An application.
 #[derive(Clone, Debug)]
-pub(super) struct Application {
-    pub(super) place: Place,
-    pub(super) interface: Interface,
-    pub(super) name: String,
+struct Application {
+    place: Place,
+    interface: Interface,
+    name: String,
     /// Its file.
-    pub(super) file: PathBuf,
+    file: PathBuf,
     /// The virtual environment, if there is one beside it.
-    pub(super) environment: Option<PathBuf>,
+    environment: Option<PathBuf>,
 }
 
 impl Place {
     /// `None`: it is not an application in Python that is meant.
-    pub(super) fn of(said: &Path) -> Option<Self> {
+    fn of(said: &Path) -> Option<Self> {
         let of_file = |file: &Path, name: &str| {
             let file = file.canonicalize().ok().filter(|file| file.is_file())?;
             let said =
@@ -78,12 +78,12 @@ impl Place {
     }
 
     /// Returns whether it is found by a name, not by a file's path.
-    pub(super) fn is_module(&self) -> bool {
+    fn is_module(&self) -> bool {
         !self.module.starts_with('/')
     }
 
     /// Returns the path whose owner it runs as: the file, or the folder of modules.
-    pub(super) fn path(&self) -> &Path {
+    fn path(&self) -> &Path {
         if self.is_module() { &self.home } else { Path::new(&self.module) }
     }
 }
@@ -97,8 +97,15 @@ fn is_name(text: &str) -> bool {
     text.split('.').all(plain)
 }
 
+/// An application in Python. Its code is run to find out.
+pub(crate) fn application(word: &Word<'_>) -> Option<Result<Served, String>> {
+    let place = Place::of(word.path)?;
+    let user = (word.user)(place.path()).map_err(|error| format!("{}: {error}", place.path().display()));
+    Some(user.and_then(|user| find(place, user)).and_then(|application| application.served()))
+}
+
 /// Asks the application, as this user and group if that can be chosen.
-pub(super) fn find(place: Place, as_user: Option<(u32, u32)>) -> Result<Application, Failed> {
+fn find(place: Place, as_user: Option<(u32, u32)>) -> Result<Application, String> {
     let is_there = |folder: &&&str| place.home.join(folder).join("bin/python3").exists();
     let environment = ENVIRONMENTS.iter().find(is_there).map(|folder| place.home.join(folder));
     let python =
@@ -111,22 +118,22 @@ pub(super) fn find(place: Place, as_user: Option<(u32, u32)>) -> Result<Applicat
         command.uid(user).gid(group);
     }
     let shown = place.said.display().to_string();
-    let said = run(&mut command).map_err(|why| Failed(format!("{shown}: {}: {why}", python.display())))?;
+    let said = run(&mut command).map_err(|why| format!("{shown}: {}: {why}", python.display()))?;
     // What the application's own code says is believed in nothing but that.
     let line = said.lines().rev().find_map(|line| line.strip_prefix(MARK));
     let words: Option<Vec<&str>> = line.map(|line| line.splitn(3, ' ').collect());
     let Some([interface, name, file]) = words.as_deref() else {
-        return Err(Failed(format!("{shown} can't be imported")));
+        return Err(format!("{shown} can't be imported"));
     };
     if !is_name(name.strip_suffix("()").unwrap_or(name)) {
-        return Err(Failed(format!("{shown} has an application without a proper name")));
+        return Err(format!("{shown} has an application without a proper name"));
     }
     let file = if place.is_module() { PathBuf::from(file) } else { place.path().to_path_buf() };
     let interface = if *interface == "asgi" { Interface::Asgi } else { Interface::Wsgi };
     if interface == Interface::Wsgi && name.ends_with("()") {
-        return Err(Failed(format!(
+        return Err(format!(
             "{shown} makes a WSGI application: write a file that calls it (application = ...), and serve that"
-        )));
+        ));
     }
     Ok(Application { interface, name: (*name).to_owned(), file, environment, place })
 }
@@ -164,8 +171,21 @@ fn run(command: &mut Command) -> Result<String, String> {
 }
 
 impl Application {
+    fn served(&self) -> Result<Served, String> {
+        quoted(&self.file)?;
+        quoted(&self.place.home)?;
+        Ok(Served {
+            word: self.place.said.clone(),
+            path: self.place.path().to_path_buf(),
+            directory: self.place.home.clone(),
+            // An application is asked for URLs with an encoded slash, too, as by servers of its own kind.
+            lines: format!("AllowEncodedSlashes On\n{}", self.lines()),
+            sentence: self.sentence(),
+        })
+    }
+
     /// In a sentence.
-    pub(super) fn sentence(&self) -> String {
+    fn sentence(&self) -> String {
         let interface = if self.interface == Interface::Asgi { "an ASGI" } else { "a WSGI" };
         let environment = self.environment.as_ref().map(|folder| format!(", run by {}", folder.display()));
         format!(
@@ -177,7 +197,7 @@ impl Application {
     }
 
     /// The lines that serve it.
-    pub(super) fn lines(&self) -> String {
+    fn lines(&self) -> String {
         let Self { place, interface, name, file, environment } = self;
         let (home, file) = (place.home.display(), file.display());
         let all = "<Location \"/\">\nRequire all granted\n</Location>\n";

@@ -2,8 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
-use hostler_config::directives::php;
 use hostler_config::{Config, HtaccessScope, Origin, parse_htaccess, read_text};
+use hostler_php_technique as php;
 
 fn install() {
     php::install(vec![php::Version::of("php", "8.2.1").unwrap()]);

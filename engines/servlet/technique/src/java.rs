@@ -1,20 +1,22 @@
 //! Applications of servlets (`ServletApp`): whether Java and Tomcat are there, and whether those that share a virtual machine
 //! agree on which Java. Whether their archives are there nobody asks: they are the tenants', who may bring them later.
 
-use hostler_config::directives::servlet::App;
+use crate::PROGRAM;
+use crate::parts::{App, SERVER};
+use hostler_config::technique::{Complaint, WhyNot};
 use hostler_config::{Config, Server};
 
-use super::{Finding, place};
-use crate::run;
+/// The directive.
+const DIRECTIVE: &str = "ServletApp";
 
 /// Lists obstacles to the configuration's applications.
-pub(crate) fn examine(config: &Config) -> Vec<Finding> {
+pub(crate) fn examine(config: &Config, why_not: WhyNot) -> Vec<Complaint> {
     let mut apps: Vec<(&Server, &App)> = Vec::new();
     for server in &config.servers {
         // What a virtual host inherits has been seen as the main server's.
         let new = server
             .conf
-            .servlet
+            .part(&SERVER)
             .apps
             .iter()
             .filter(|app| apps.iter().all(|(_, known)| known.origin != app.origin));
@@ -22,16 +24,14 @@ pub(crate) fn examine(config: &Config) -> Vec<Finding> {
         apps.extend(new);
     }
     let Some((_, first)) = apps.first() else { return Vec::new() };
-    if let Some(why) = run::lacks_servlets() {
-        return vec![
-            Finding::Error(why).prefixed(&format!("{}: ServletApp", place::of(config, first.origin))),
-        ];
+    if let Some(why) = why_not(PROGRAM) {
+        return vec![(first.origin, DIRECTIVE, why)];
     }
-    disagreements(config, &apps)
+    disagreements(&apps)
 }
 
 /// Applications of one user that name different Javas.
-fn disagreements(config: &Config, apps: &[(&Server, &App)]) -> Vec<Finding> {
+fn disagreements(apps: &[(&Server, &App)]) -> Vec<Complaint> {
     let user = |server: &Server| server.conf.core.assign_user.clone();
     let named =
         || apps.iter().filter_map(|(server, app)| Some((user(server), *app, app.java_home.as_deref()?)));
@@ -40,10 +40,10 @@ fn disagreements(config: &Config, apps: &[(&Server, &App)]) -> Vec<Finding> {
         let other = named().take(at).find(|(other, _, known)| *other == owner && *known != home);
         if let Some((_, _, known)) = other {
             let why = format!(
-                "ServletApp: java-home={home}, and java-home={known} further up: all applications of a user run in one Java \
+                "java-home={home}, and java-home={known} further up: all applications of a user run in one Java \
                  virtual machine. Name the same, or give one of them a user of its own (AssignUserID)"
             );
-            found.push(Finding::Error(why).prefixed(&place::of(config, app.origin)));
+            found.push((app.origin, DIRECTIVE, why));
         }
     }
     found
@@ -59,14 +59,15 @@ mod tests {
         let found = |homes: [&str; 2]| {
             let [one, other] = homes;
             let text = format!("ServletApp /a a.war {one}\nServletApp /b b.war {other}");
+            assert_eq!(hostler_techniques::install(), Ok(()));
             let config = Config::build(&read_text(&text, "/srv").unwrap()).unwrap();
             let apps: Vec<_> =
-                config.main().conf.servlet.apps.iter().map(|app| (config.main(), app)).collect();
-            disagreements(&config, &apps).into_iter().map(Finding::why).collect::<Vec<_>>()
+                config.main().conf.part(&SERVER).apps.iter().map(|app| (config.main(), app)).collect();
+            disagreements(&apps)
         };
-        assert_eq!(found(["java-home=/opt/a", "java-home=/opt/a"]), [""; 0]);
-        assert_eq!(found(["java-home=/opt/a", ""]), [""; 0]);
+        assert_eq!(found(["java-home=/opt/a", "java-home=/opt/a"]), []);
+        assert_eq!(found(["java-home=/opt/a", ""]), []);
         let why = found(["java-home=/opt/a", "java-home=/opt/b"]);
-        assert!(why.len() == 1 && why[0].starts_with("configuration:2: ServletApp"), "{why:?}");
+        assert!(why.len() == 1 && why[0].0.line == 2, "{why:?}");
     }
 }

@@ -3,8 +3,8 @@
 //! Apache has no such module; the words beside the path are those that people give a Java virtual machine. Whether Java is
 //! there is not known here: it is looked for when a server starts that has applications.
 
-use crate::directives::pool::Isolation;
-use crate::{Args, Arity, Command, Directive, Effect, Merge, Module, Origin, unset_part};
+use crate::parts::{App, SERVER, is_private};
+use hostler_config::{Args, Arity, Command, Directive, Effect, Module, unknown};
 
 /// The module.
 pub static MODULE: Module = Module {
@@ -13,13 +13,6 @@ pub static MODULE: Module = Module {
     directives: DIRECTIVES,
     effect: Effect::HandsOver,
 };
-
-/// The handler that answers for applications. It is nobody's to name: `ServletApp` does.
-pub const HANDLER: &str = "servlet";
-
-/// Why servlets can't be isolated from each other by processes.
-pub const WHY_NOT: &str = "servlets run in threads of one Java virtual machine, which cannot fork and takes seconds to start: \
-                           only Isolation persistent is supported (ServletApp)";
 
 static DIRECTIVES: &[Directive] = &[Directive::new(
     "ServletApp",
@@ -40,89 +33,6 @@ static DIRECTIVES: &[Directive] = &[Directive::new(
     add,
 )];
 
-/// An application.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct App {
-    /// Its path, without a slash at the end: empty for the whole virtual host.
-    pub context: Box<str>,
-    /// Its archive or directory, absolute.
-    pub path: Box<str>,
-    /// The largest heap of its virtual machine, in bytes.
-    pub heap: Option<u64>,
-    /// Java's home, absolute.
-    pub java_home: Option<Box<str>>,
-    /// The directory below which Tomcat writes, absolute.
-    pub work: Option<Box<str>>,
-    /// Further words for the virtual machine.
-    pub jvm: Vec<Box<str>>,
-    /// Requests that are run at the same time.
-    pub threads: Option<u32>,
-    /// Its classes are looked at, and loaded anew when they change.
-    pub reloadable: bool,
-    /// The descriptor of its context, absolute, in the place of its own.
-    pub descriptor: Option<Box<str>>,
-    /// Its initial parameters, by name.
-    pub parameters: Vec<(Box<str>, Box<str>)>,
-    /// The directive.
-    pub origin: Origin,
-}
-
-/// A directory's settings: none.
-pub type Dir = ();
-
-/// A server's settings.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Server {
-    /// The applications, those with the longest paths first.
-    pub apps: Vec<App>,
-}
-
-impl Server {
-    /// The application that a URL's path belongs to, decoded: the one with the longest path.
-    #[must_use]
-    pub fn find(&self, path: &[u8]) -> Option<&App> {
-        self.apps.iter().find(|app| {
-            let rest = path.strip_prefix(app.context.as_bytes());
-            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/"))
-        })
-    }
-
-    fn add(&mut self, app: App) {
-        self.apps.push(app);
-        self.apps.sort_by_key(|app| std::cmp::Reverse(app.context.len()));
-    }
-}
-
-impl Merge for Server {
-    /// A virtual host has the main server's, but for paths of its own.
-    fn merge(&self, over: &Self) -> Self {
-        let mut merged = over.clone();
-        let is_new = |app: &&App| over.apps.iter().all(|own| own.context != app.context);
-        self.apps.iter().filter(is_new).for_each(|app| merged.add(app.clone()));
-        merged
-    }
-
-    unset_part!(Server);
-}
-
-/// Returns whether a path has a part that is a web application's own business (Servlet 6.0 §10.5), in any case: what
-/// answers for the path may not tell cases apart.
-#[must_use]
-pub fn is_private(path: &[u8]) -> bool {
-    let is = |part: &[u8], name: &[u8]| {
-        // What follows a semicolon is a parameter to containers.
-        let part = part.split(|byte| *byte == b';').next().unwrap_or_default();
-        part.trim_ascii().eq_ignore_ascii_case(name)
-    };
-    path.split(|byte| matches!(byte, b'/' | b'\\')).any(|part| is(part, b"WEB-INF") || is(part, b"META-INF"))
-}
-
-/// Returns the reason why an isolation is not possible for servlets.
-#[must_use]
-pub fn why_not(isolation: Isolation) -> Option<&'static str> {
-    (isolation != Isolation::Persistent).then_some(WHY_NOT)
-}
-
 fn add(command: &mut Command<'_>, args: &Args) -> Result<(), String> {
     let (Some(context), Some(path)) = (args.word(0), args.word(1)) else {
         return Err("needs a URL-path and an archive or directory".to_owned());
@@ -131,7 +41,7 @@ fn add(command: &mut Command<'_>, args: &Args) -> Result<(), String> {
     if path.is_empty() || path.contains(['\t', '\n']) {
         return Err("needs the name of an archive or directory, without tabs and line ends".to_owned());
     }
-    if let Some(app) = command.server.servlet.apps.iter().find(|app| *app.context == *context) {
+    if let Some(app) = command.server.part(&SERVER).apps.iter().find(|app| *app.context == *context) {
         return Err(format!("{} is already mapped to {}", args.first(), app.path));
     }
     let mut app = App {
@@ -148,7 +58,7 @@ fn add(command: &mut Command<'_>, args: &Args) -> Result<(), String> {
         origin: command.origin,
     };
     args.words.iter().skip(2).try_for_each(|word| set(&mut app, word))?;
-    command.server.servlet.add(app);
+    command.server.part_mut(&SERVER).add(app);
     Ok(())
 }
 
@@ -198,7 +108,7 @@ fn set(app: &mut App, word: &str) -> Result<(), String> {
                 None => return Err("parameter: needs a name, a colon and a value".to_owned()),
             }
         }
-        _ => return Err(crate::unknown("parameter", name, &[])),
+        _ => return Err(unknown("parameter", name, &[])),
     }
     Ok(())
 }
@@ -223,9 +133,11 @@ fn heap(text: &str) -> Result<u64, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Config, read_text};
+    use crate::parts::Server;
+    use hostler_config::{Config, read_text};
 
     fn built(text: &str) -> Result<Config, Vec<String>> {
+        assert_eq!(hostler_techniques::install(), Ok(()));
         let tree = read_text(text, "/srv").unwrap();
         Config::build(&tree).map_err(|errors| errors.iter().map(ToString::to_string).collect())
     }
@@ -235,7 +147,7 @@ mod tests {
         let text = "ServletApp / root.war\nServletApp /shop/ /w/shop heap=64m jvm=-Xint threads=7 parameter=a:b=c\n\
                     <VirtualHost *>\nServletApp /shop/new x.war reloadable=on java-home=/opt/java/\n</VirtualHost>";
         let config = built(text).unwrap();
-        let main = &config.main().conf.servlet;
+        let main = config.main().conf.part(&SERVER);
         let path = |server: &Server, url: &str| server.find(url.as_bytes()).map(|app| app.path.to_string());
         for (url, expected) in [
             ("/", "/srv/root.war"),
@@ -245,7 +157,7 @@ mod tests {
         ] {
             assert_eq!(path(main, url).as_deref(), Some(expected), "{url}");
         }
-        let host = &config.servers[1].conf.servlet;
+        let host = config.servers[1].conf.part(&SERVER);
         for (url, expected) in
             [("/shop/new/x", "/srv/x.war"), ("/shop/newer", "/w/shop"), ("/x", "/srv/root.war")]
         {
@@ -288,23 +200,6 @@ mod tests {
             "ServletApp /a x.war\n<Location /b>\nIsolation fork\n</Location>",
         ] {
             assert_eq!(built(line).err(), None, "{line}");
-        }
-    }
-
-    #[test]
-    fn what_is_an_application_s_own_business_is_known_however_it_is_written() {
-        for path in [
-            "/WEB-INF",
-            "/shop/web-inf/web.xml",
-            "/Meta-Inf/",
-            "/x/WEB-INF;a=b/c",
-            "/x\\WEB-INF\\c",
-            "/WEB-INF /x",
-        ] {
-            assert!(is_private(path.as_bytes()), "{path}");
-        }
-        for path in ["/", "/WEB-INFO", "/a.META-INF", "/;WEB-INF"] {
-            assert!(!is_private(path.as_bytes()), "{path}");
         }
     }
 }
