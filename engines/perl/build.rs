@@ -60,7 +60,7 @@ struct Perl {
 
 impl Perl {
     /// # Errors
-    /// What is missing. Debian's perl brings the headers along, but not the library for the linker.
+    /// The missing part. Debian's perl brings the headers along, but not the library for the linker.
     fn find(out: &Path) -> Result<Self, &'static str> {
         let headers = ask(&["-MConfig", "-e", "print qq($Config{archlibexp}/CORE/perl.h)"]);
         if !headers.is_some_and(|headers| Path::new(&headers).exists()) {

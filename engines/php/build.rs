@@ -54,7 +54,7 @@ struct Php {
 
 impl Php {
     /// # Errors
-    /// What is missing.
+    /// The missing part.
     fn find() -> Result<Self, &'static str> {
         let chosen = std::env::var(CHOSEN).ok();
         let programs = chosen.as_deref().map_or_else(|| CONFIG.to_vec(), |one| vec![one]);

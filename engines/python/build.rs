@@ -1,5 +1,5 @@
 //! Has the linker put the extension into the program that carries it: cargo builds a package's library before its programs.
-//! What the compiler took in would not be looked at again when only that file has changed.
+//! Cargo would not look again at files that the compiler includes when only those have changed.
 
 use std::env;
 use std::path::PathBuf;

@@ -1,7 +1,7 @@
 //! Missing modules and handlers close access and never open it: blocks of configuration that would have to be left out,
 //! sources of programs that nothing runs.
 //!
-//! What Apache answers to the same is in `conformance/cases/types.toml`; blocks alone are tried in `hostler-config`.
+//! Apache's answers to the same are in `conformance/cases/types.toml`; blocks alone are tried in `hostler-config`.
 
 use hostler_tests::{Site, hostler, needs_program};
 use std::process::Command;

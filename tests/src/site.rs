@@ -163,7 +163,7 @@ impl Site {
     /// As [`Site::start`], for a server that is expected to refuse.
     ///
     /// # Errors
-    /// What the server printed before it ended.
+    /// The output of a server that ended.
     pub fn try_start(self) -> Result<Server, String> {
         let port = free_port();
         let file = self.write_config(port);

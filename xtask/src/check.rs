@@ -1,6 +1,6 @@
 //! `cargo xtask check`: the checks that need no running server: formatting, lints, layers, documents, sizes, in all languages.
 
-use crate::{cargo, documents, languages, layers, sizes, time};
+use crate::{cargo, comments, documents, languages, layers, sizes, time};
 use anyhow::Result;
 
 pub(crate) fn run() -> Result<()> {
@@ -9,6 +9,7 @@ pub(crate) fn run() -> Result<()> {
     documents::run()?;
     sizes::run(false)?;
     time::run()?;
+    comments::run()?;
     languages::run()?;
     cargo::run(&["clippy", "--workspace", "--all-targets", "--quiet", "--", "-D", "warnings"])
 }

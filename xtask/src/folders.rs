@@ -1,7 +1,7 @@
 //! The order of folders inside a crate (`[folders]` of `layers.toml`): a file uses those of its own line, and of the
 //! lines before it.
 //!
-//! What a file uses are its `use` lines, and all paths that begin at the crate, at a parent or at an imported module. A
+//! A file's uses are its `use` lines, and all paths that begin at the crate, at a parent or at an imported module. A
 //! path through a re-export counts as one to where the item is. Tests may use what they like, and so may the crate's
 //! root, which declares everything.
 

@@ -6,6 +6,7 @@ mod attack;
 mod bench;
 mod cargo;
 mod check;
+mod comments;
 mod docs;
 mod documents;
 mod folders;

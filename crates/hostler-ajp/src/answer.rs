@@ -98,7 +98,7 @@ impl Answer {
     /// more are needed. To be called again with the rest.
     ///
     /// # Errors
-    /// What no container says; nothing after it can be understood.
+    /// The packet is none that a container sends; nothing after it can be understood.
     pub fn next<'a>(&mut self, bytes: &'a [u8]) -> Result<(usize, Option<Event<'a>>), Malformed> {
         let mut used = 0;
         loop {

@@ -1,6 +1,6 @@
 //! The header of a CGI response (RFC 3875 §6.3), read incrementally, with Apache's rules for each field.
 //!
-//! What must not come from a program (`Transfer-Encoding`, `Date`, `Server`) is dropped here. Connection fields
+//! Fields that must not come from a program (`Transfer-Encoding`, `Date`, `Server`) are dropped here. Connection fields
 //! (`Connection`, `Keep-Alive`, `Upgrade`, `Trailer`) are left to whoever sends the answer.
 
 use std::time::{Duration, SystemTime};

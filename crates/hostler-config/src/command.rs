@@ -168,7 +168,7 @@ impl Command<'_> {
     /// Parses a condition (`<If>`, `Require expr`, `expr=`).
     ///
     /// # Errors
-    /// What is wrong and where in the text.
+    /// The fault, and its place in the text.
     pub fn condition(&self, text: &str) -> Result<Expr, String> {
         self.expr(text, ExprKind::Boolean, Flags::default())
     }
@@ -176,7 +176,7 @@ impl Command<'_> {
     /// Parses a text with `%{...}` in it.
     ///
     /// # Errors
-    /// What is wrong and where in the text.
+    /// The fault, and its place in the text.
     pub fn string_expr(&self, text: &str) -> Result<Expr, String> {
         self.expr(text, ExprKind::String, Flags::default())
     }
@@ -184,7 +184,7 @@ impl Command<'_> {
     /// Parses an expression with flags; RegexDefaultOptions are added.
     ///
     /// # Errors
-    /// What is wrong and where in the text.
+    /// The fault, and its place in the text.
     pub fn expr(&self, text: &str, kind: ExprKind, mut flags: Flags) -> Result<Expr, String> {
         flags.regex = self.regex_options();
         if self.is_htaccess() && flags.files == FileAccess::Full {

@@ -37,7 +37,7 @@ pub struct Technique {
     pub is_whole: fn(&DirConfig) -> bool,
     /// `Some`: its programs answer below URL paths, whatever handlers and files there are.
     pub applications: Option<&'static Applications>,
-    /// What `hostler serve` does with its programs.
+    /// How `hostler serve` serves its programs.
     pub serve: Serve,
     /// Describes the handler of a file, for `hostler explain`: `the PSGI application /srv/app.psgi, in a warm worker`.
     pub answers: fn(&DirConfig, file: &str) -> String,
@@ -59,7 +59,7 @@ pub struct Applications {
 /// Asks an installed program, by its name without the `hostler-`, why it cannot run; `None`: it can.
 pub type WhyNot = fn(program: &str) -> Option<String>;
 
-/// What `hostler serve` does with a technique's programs.
+/// How `hostler serve` serves a technique's programs.
 #[derive(Clone, Copy, Debug)]
 pub struct Serve {
     /// Lines of the configuration of each folder that is served: its handlers by suffix.
@@ -73,6 +73,9 @@ impl Serve {
     pub const NOTHING: Self = Self { lines: "", recognize: |_| None };
 }
 
+/// Numbers of a user and a group.
+pub type UserAndGroup = (u32, u32);
+
 /// The argument of `hostler serve`.
 #[derive(Clone, Copy, Debug)]
 pub struct Word<'a> {
@@ -80,7 +83,7 @@ pub struct Word<'a> {
     pub path: &'a Path,
     /// Returns the user and the group that the application of a file or folder runs as, where that can be chosen: code of it
     /// is run as them only.
-    pub user: fn(&Path) -> io::Result<Option<(u32, u32)>>,
+    pub user: fn(&Path) -> io::Result<Option<UserAndGroup>>,
 }
 
 /// An application that was recognized.
@@ -293,7 +296,7 @@ static TABLE: OnceLock<Table> = OnceLock::new();
 /// Installs the table. To be called once in a process, before anything is read; a second time only with the same rows.
 ///
 /// # Errors
-/// What is wrong with the rows, or that something was read without them.
+/// The fault in the rows, or that something was read without them.
 pub fn install(rows: Rows) -> Result<(), String> {
     let table = Table { rows, engines: check(rows)? };
     if !std::ptr::eq(TABLE.get_or_init(|| table).rows, rows) {

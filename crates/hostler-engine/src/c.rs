@@ -271,7 +271,7 @@ unsafe extern "C" fn hostler_read_body(bytes: *mut c_char, length: usize) -> isi
 }
 
 /// # Safety
-/// What the head points to must be there.
+/// The memory that the head points to must be valid.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn hostler_send_head(head: &Head) {
     // SAFETY: the caller's.

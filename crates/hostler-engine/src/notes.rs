@@ -2,7 +2,7 @@
 //! that all workers have until they have begun. It holds a handful of reasons at once; a worker that finds no room ends
 //! without one.
 //!
-//! What comes out of it is a tenant's, as the parent is: it goes to that tenant's front, which bounds it.
+//! The notes are a tenant's, as the parent is: they go to that tenant's front, which bounds them.
 
 use rustix::io::{read, write};
 use rustix::pipe::{PIPE_BUF, PipeFlags, pipe_with};

@@ -1,7 +1,7 @@
 //! mod_include's own, older expressions, which `SSILegacyExprParser on` selects: comparison of texts with
 //! variables in them, such as `"$HTTP_USER_AGENT" = /Mozilla/ && $x != ''`.
 //!
-//! What an administrator may stumble over, all of it Apache's behaviour:
+//! Details that an administrator may stumble over, all of them Apache's behaviour:
 //! - `&&` and `||` have the same precedence and group to the right: `a && b || c` is `a && (b || c)`;
 //! - words beside one another join with one space;
 //! - `! a = b` is an error, write `!(a = b)`;

@@ -47,7 +47,7 @@ impl Answer {
     /// Records about the application itself (request 0) and ends of streams are passed over.
     ///
     /// # Errors
-    /// What no responder says; nothing after it can be understood.
+    /// The record is none that a responder sends; nothing after it can be understood.
     pub fn next<'a>(&mut self, bytes: &'a [u8]) -> Result<(usize, Option<Event<'a>>), Malformed> {
         let mut used = 0;
         loop {

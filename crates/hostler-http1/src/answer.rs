@@ -86,7 +86,7 @@ fn shown(line: &[u8]) -> String {
 /// Parses the head at the start of `buffer`. `Ok(None)`: more bytes are needed.
 ///
 /// # Errors
-/// What is no head of an answer, or is longer than `limits` allow.
+/// The bytes are no head of an answer, or it is longer than `limits` allow.
 pub fn parse(buffer: &[u8], limits: &Limits) -> Result<Option<Head>, AnswerError> {
     let mut at = stray(buffer);
     let Some((line, next)) = line(buffer, at, limits)? else { return early(&buffer[at..]) };

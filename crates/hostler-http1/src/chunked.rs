@@ -128,7 +128,7 @@ impl Decoder {
     /// Looks at the start of `input` and consumes at most one run of data.
     ///
     /// # Errors
-    /// What is no chunked body; nothing after it can be understood.
+    /// The bytes are no chunked body; nothing after them can be understood.
     pub fn step(&mut self, input: &[u8]) -> Result<Step, ChunkError> {
         let mut at = 0;
         loop {

@@ -199,7 +199,7 @@ const EMPTY_LINES: usize = 10;
 /// `Ok(None)`: more bytes are needed.
 ///
 /// # Errors
-/// What can't be understood, or is longer than `limits` allow.
+/// The head can't be understood, or is longer than `limits` allow.
 pub fn parse(buffer: &[u8], limits: &Limits) -> Result<Option<Head>, HeadError> {
     Partial::default().parse(buffer, limits)
 }
@@ -210,7 +210,7 @@ impl Partial {
     /// `Ok(None)`: more bytes are needed. Else this is of no further use.
     ///
     /// # Errors
-    /// What can't be understood, or is longer than `limits` allow.
+    /// The head can't be understood, or is longer than `limits` allow.
     pub fn parse(&mut self, buffer: &[u8], limits: &Limits) -> Result<Option<Head>, HeadError> {
         if self.head.is_none() {
             let Some(head) = self.request_line(buffer, limits)? else { return Ok(None) };

@@ -51,7 +51,7 @@ pub enum Fault {
 /// Returns whether a field can be sent as it is; [`field`] sends a folded value in one line.
 ///
 /// # Errors
-/// What is wrong with it.
+/// The fault in it.
 pub fn check(name: &[u8], value: &[u8]) -> Result<(), Fault> {
     if name.is_empty() || !name.iter().copied().all(is_token) {
         return Err(Fault::Name);

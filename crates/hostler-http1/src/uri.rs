@@ -62,7 +62,7 @@ pub struct Target<'a> {
 /// Splits a target. A fragment is never sent to a server (RFC 9110 §4.2.5).
 ///
 /// # Errors
-/// What is none of the forms of RFC 9112 §3.2.
+/// The text has none of the forms of RFC 9112 §3.2.
 pub fn split(target: &[u8]) -> Result<Target<'_>, UriError> {
     if target.contains(&b'#') {
         return Err(UriError::Malformed);

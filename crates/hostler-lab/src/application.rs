@@ -120,7 +120,7 @@ pub fn techniques(name: &str, options: &Options) -> Result<Vec<Technique>> {
 }
 
 /// Writes an application's files to `root`, which exists and is made readable for every user, and starts its database.
-/// What cannot be had here ([`techniques`]) is left out.
+/// Techniques that cannot be had here ([`techniques`]) are left out.
 ///
 /// # Errors
 /// No such application, a full disk, or a database that does not start.

@@ -93,7 +93,7 @@ Examples:
 /// Runs `hostler lab`. What is wrong with the arguments is written to stderr.
 ///
 /// # Errors
-/// What could not be read, written or started, for the user.
+/// Something could not be read, written or started: a sentence for the user.
 pub fn run(args: &LabArgs) -> Result<ExitCode> {
     match &args.command {
         Command::List => list(),

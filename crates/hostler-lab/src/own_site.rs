@@ -1,7 +1,7 @@
 //! `hostler lab run -f httpd.conf --url /page`: a user's own page, under every technique and isolation that can serve
 //! it.
 //!
-//! What serves the page now is what `hostler explain` says (`page.rs`). The ways to serve it (`ways.rs`) are the
+//! `hostler explain` says what serves the page now (`page.rs`). The ways to serve it (`ways.rs`) are the
 //! contestants of one case, so that their answers are compared with each other and they are loaded in turn. Each runs
 //! on a copy of the configuration (`copy.rs`) that ends with a `<Location>` for the page.
 

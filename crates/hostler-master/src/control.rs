@@ -1,6 +1,6 @@
 //! The control socket to a front: sixteen bytes a message in both directions, never blocking.
 //!
-//! What a front sends is not trusted: a message that is not one of ours, descriptors (a front has none to send),
+//! A front's messages are not trusted: a message that is not one of ours, descriptors (a front has none to send),
 //! or more questions than it reads answers for, and the front is done for.
 
 use hostler_sys::fdpass::{MAX_FDS, Wait, recv, send};

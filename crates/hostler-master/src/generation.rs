@@ -75,7 +75,7 @@ impl Generation {
     /// Prepares a plan to be served; `bound` are the sockets of older generations.
     ///
     /// # Errors
-    /// What can't be had, as a sentence.
+    /// Something could not be had: a sentence.
     pub(crate) fn new(number: u64, planned: WholePlan, bound: &[Listener]) -> Result<Self, String> {
         let WholePlan { plan, logs } = planned;
         let listeners = listen::bind_all(&plan.master.listeners, plan.master.backlog, bound)?;

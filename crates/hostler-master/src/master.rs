@@ -89,7 +89,7 @@ enum Source {
 
 impl Master {
     /// # Errors
-    /// What the master can't be without, as a sentence.
+    /// Something that the master needs is missing: a sentence.
     pub(crate) fn new(options: Options) -> Result<Self, String> {
         let say = |what: &'static str| move |e: std::io::Error| format!("{what}: {e}");
         harden::settle(c"hostler-master").map_err(say("can't protect this process"))?;

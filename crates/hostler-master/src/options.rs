@@ -22,7 +22,7 @@ const USAGE: &str = "usage: hostler-master [--libexec DIR] -- PLANNER [ARGUMENT]
 
 impl Options {
     /// # Errors
-    /// What is wrong, as a sentence.
+    /// The fault, as a sentence.
     pub(crate) fn from_arguments(mut arguments: impl Iterator<Item = OsString>) -> Result<Self, String> {
         let mut libexec = None;
         loop {

@@ -76,7 +76,7 @@ impl Rewriting {
     /// Carries out the rules of a server. [`Host::filename`] is the URL's path at the beginning.
     ///
     /// # Errors
-    /// What is needed first.
+    /// The answer that is needed first.
     pub fn translate(&mut self, context: &Context, host: &mut dyn Host) -> Result<Translation, Need> {
         let run = Run { rules: &context.rules, maps: &context.maps, directory: None };
         if !self.begun {
@@ -166,7 +166,7 @@ impl Rewriting {
     /// Carries out the rules of a directory, whose options permit it, with its server's maps.
     ///
     /// # Errors
-    /// What is needed first.
+    /// The answer that is needed first.
     pub fn fix_up(&mut self, context: &Context, maps: &Maps, host: &mut dyn Host) -> Result<Fixup, Need> {
         let Some(directory) = context.directory.as_deref() else { return Ok(Fixup::Declined) };
         let run = Run { rules: &context.rules, maps, directory: Some(directory) };

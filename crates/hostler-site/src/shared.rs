@@ -1,7 +1,7 @@
 //! Programs that listen and are shared by fronts: one that takes seconds to start (a Java virtual machine) goes on over a
 //! reload, with all that it has in memory.
 //!
-//! What it writes goes into pipes that are made here, of which each of its fronts gets the reading ends. As long as there
+//! Its output goes into pipes that are made here, of which each of its fronts gets the reading ends. As long as there
 //! are two, whoever comes first has a line. A program whose own files were replaced since it began (its packages were
 //! updated) is shared with no further front: that one starts its own, and this one goes with those that have it.
 

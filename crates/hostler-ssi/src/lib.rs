@@ -6,8 +6,8 @@
 //! from outside (another document, a program, a file's size). The driver fulfils the need, answers with
 //! [`Run::resume`] and goes on.
 //!
-//! Whether a document is parsed at all (filter, `Options`, `XBitHack`) and how sub-requests walk is the
-//! driver's business; so is a limit on how deep includes may nest.
+//! The driver decides which documents are parsed (filter, `Options`, `XBitHack`), how sub-requests walk, and how deep
+//! includes may nest.
 
 mod coding;
 mod environment;

@@ -26,7 +26,7 @@ pub static TECHNIQUES: &[&Technique] = &[
 /// To be called once in a process, before a configuration is read; again does no harm.
 ///
 /// # Errors
-/// What is wrong with the table: two rows that claim one handler, or a configuration that was read without it.
+/// The fault in the table: two rows that claim one handler, or a configuration that was read without it.
 pub fn install() -> Result<(), String> {
     technique::install(TECHNIQUES)
 }

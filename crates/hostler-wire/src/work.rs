@@ -3,7 +3,7 @@
 //! Each message has a head of eight bytes (kind, three zero bytes, length of what follows, little endian), then fields
 //! ([`crate::codec`]). Workers in any language can read this: `docs/protocol.md`.
 //!
-//! What one engine has to say beyond that, and the front's part for it, travels as [`ToWorker::Own`] and
+//! An engine's messages beyond that, and the front's part for it, travel as [`ToWorker::Own`] and
 //! [`FromWorker::Own`]; so do what is its own of a request's head and of a directory's configuration.
 //!
 //! The worker is a tenant's: everything from it is decoded from a private copy, bounded, and malformed messages end

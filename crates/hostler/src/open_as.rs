@@ -120,7 +120,7 @@ impl Opener {
     /// Opens a file for appending, made when it is missing.
     ///
     /// # Errors
-    /// What the child met with; `TimedOut` or `InvalidData` when it does not behave.
+    /// The error that the child met with; `TimedOut` or `InvalidData` when it does not behave.
     pub(crate) fn append(&self, path: &Path) -> io::Result<OwnedFd> {
         self.open(APPEND, path).and_then(|fd| checked(fd, is_open_log))
     }

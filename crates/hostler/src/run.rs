@@ -83,7 +83,7 @@ pub(crate) fn note_versions() {
 /// A program's reply to `--version`.
 ///
 /// # Errors
-/// What the program, or whoever loads it, says instead: one line.
+/// The first line of its complaint, or of the loader's.
 fn reply_of(name: &str) -> Result<String, String> {
     let program = program(&format!("hostler-{name}")).map_err(|Failed(why)| why)?;
     let output = Command::new(program).arg("--version").stdin(Stdio::null()).output();

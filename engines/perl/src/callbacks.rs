@@ -58,7 +58,7 @@ fn say(message: &FromPerl<'_>) {
 }
 
 /// # Safety
-/// What the head points to must be there.
+/// The memory that the head points to must be valid.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn hp_out_head(head: &ffi::ReplyHead) {
     // SAFETY: the caller's.
@@ -80,7 +80,7 @@ unsafe extern "C" fn hp_out_head(head: &ffi::ReplyHead) {
 }
 
 /// # Safety
-/// What the fields point to must be there.
+/// The memory that the fields point to must be valid.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn hp_out_early(status: u16, fields: &ffi::Fields) {
     // SAFETY: the caller's.
@@ -104,7 +104,7 @@ extern "C" fn hp_out_publish() {
 }
 
 /// # Safety
-/// What the changes point to must be there for as long as the result is used.
+/// The memory that the changes point to must be valid for as long as the result is used.
 unsafe fn changes(changes: &ffi::Changes) -> Changes<'_> {
     // SAFETY: the caller's.
     unsafe {
@@ -130,7 +130,7 @@ unsafe fn changes(changes: &ffi::Changes) -> Changes<'_> {
 }
 
 /// # Safety
-/// What the changes point to must be there.
+/// The memory that the changes point to must be valid.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn hp_out_changes(given: &ffi::Changes) {
     // SAFETY: the caller's.

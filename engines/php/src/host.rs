@@ -48,7 +48,7 @@ pub(crate) static HOST: ffi::Host = ffi::Host {
 };
 
 /// # Safety
-/// What [`ffi::hostler_php_serve`] was given, and it has not returned.
+/// The argument of a call of [`ffi::hostler_php_serve`] that has not returned.
 unsafe fn exchange<'a>(trip: *mut c_void) -> &'a mut Exchange<'a> {
     // SAFETY: as the caller says; the host's functions are called one after the other.
     unsafe { &mut *trip.cast() }

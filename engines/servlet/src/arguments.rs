@@ -19,7 +19,7 @@ pub(crate) struct Arguments {
 
 impl Arguments {
     /// # Errors
-    /// What is wrong with them.
+    /// The fault in them.
     pub(crate) fn read(arguments: impl Iterator<Item = String>) -> Result<Self, String> {
         let mut read = Self::default();
         for argument in arguments {

@@ -23,7 +23,7 @@ const JARS: [(&str, &str); 8] = [
 /// All of them.
 ///
 /// # Errors
-/// What is missing.
+/// The file that is missing.
 pub(crate) fn find(folder: &Path) -> Result<Vec<PathBuf>, String> {
     let find = |(name, package): &(&str, &str)| {
         let path = folder.join(name);

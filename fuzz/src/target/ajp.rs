@@ -3,7 +3,7 @@
 use crate::{Dice, pieces};
 use hostler_ajp::{Answer, Event, Head, LONGEST, Malformed, DEFAULT_PACKET};
 
-/// What has been heard of an answer.
+/// The parts of an answer that have come.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Heard {
     head: Option<Head>,

@@ -1,9 +1,9 @@
-//! What a worker of an ASGI application says, in whatever pieces its socket delivers.
+//! Messages of a worker of an ASGI application, in whatever pieces its socket delivers.
 
 use crate::{Dice, pieces};
 use hostler_python_frames::asgi::{Answer, Head, Malformed, WorkerFrame};
 
-/// What has been heard of an answer.
+/// The parts of an answer that have come.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Heard {
     heads: Vec<(char, Head)>,

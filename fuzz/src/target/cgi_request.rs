@@ -1,4 +1,4 @@
-//! What a program is told: arguments from the query, variables from field names and paths.
+//! A program's view of a request: arguments from the query, variables from field names and paths.
 
 use hostler_cgi::{Environment, Redirected, Request, arguments, http_variable, script_name};
 

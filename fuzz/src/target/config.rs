@@ -43,7 +43,7 @@ pub(super) fn build(tree: &Tree) {
     }
 }
 
-/// Whether reading would open files of this machine or ask a name server.
+/// Returns whether reading would open files of this machine or ask a name server.
 fn reaches_out(text: &str) -> bool {
     if ["include", "ifdirective"].iter().any(|word| text.contains(word)) {
         return true;

@@ -1,4 +1,4 @@
-//! What a warm parent and its workers say to the front, and what they are told.
+//! Messages between the front and warm parents and workers.
 
 use hostler_perl_frames::configure::{FromConfigure, ToConfigure};
 use hostler_perl_frames::{self as perl, FromPerl, ToPerl};
@@ -27,7 +27,7 @@ pub fn target(data: &[u8]) {
     own(body);
 }
 
-/// What is mod_perl's.
+/// mod_perl's own part.
 fn own(body: &[u8]) {
     if let Ok(message) = FromPerl::decode(body) {
         assert_eq!(FromPerl::decode(&without_head(|out| message.encode(out))).as_ref(), Ok(&message));

@@ -3,7 +3,7 @@
 use crate::{Dice, pieces};
 use hostler_fastcgi::{Answer, Event, Malformed, Pairs, ProtocolStatus, pair};
 
-/// What has been heard of an answer.
+/// The parts of an answer that have come.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Heard {
     stdout: Vec<u8>,

@@ -20,7 +20,7 @@ pub fn target(data: &[u8]) {
     }
 }
 
-/// What is known of a head goes on from piece to piece, to the same end.
+/// The facts about a head go on from piece to piece, to the same end.
 fn arrives_in_pieces(data: &[u8], whole: &Result<Option<Head>, HeadError>, limits: &Limits, dice: &mut Dice) {
     let (mut partial, mut come) = (Partial::default(), 0);
     for piece in pieces(data, dice) {

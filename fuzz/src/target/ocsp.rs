@@ -1,4 +1,4 @@
-//! What a responder says of a certificate.
+//! A responder's statements about a certificate.
 
 use hostler_ocsp::{Answer, CertId, read, signed};
 

@@ -6,7 +6,7 @@ use hostler_config::{Config, DirConfig, read_text};
 use hostler_html::{Page, meta};
 use std::sync::{Arc, OnceLock};
 
-/// What holds for all.
+/// Checks that hold for all.
 const COMMON: &str = "ProxyHTMLLinks a href\nProxyHTMLLinks img src longdesc\nProxyHTMLEvents onclick\n";
 /// Settings; the first one leaves everything as it is.
 const SETTINGS: [&str; 5] = [
@@ -47,7 +47,7 @@ pub fn target(data: &[u8]) {
     assert_eq!(changed(setting, kind, pieces(data, &mut dice)), whole, "in pieces as at once");
 }
 
-/// What becomes of a page; `None`: it can't be changed.
+/// Changes a page; `None`: it can't be changed.
 fn changed<'a>(setting: usize, kind: &str, pieces: impl Iterator<Item = &'a [u8]>) -> Option<Vec<u8>> {
     let dir = directories()[setting].clone();
     let rules = Rules::of(&dir.proxy_html, &|_| None, &[]).ok()?;

@@ -48,7 +48,7 @@ impl Script<'_> {
     }
 }
 
-/// What the front has been told about the request in the channel, and can rely on.
+/// Facts that the front has been told about the request in the channel, and can rely on.
 #[derive(Default)]
 struct Kept {
     answered: bool,

@@ -19,7 +19,7 @@ pub fn target(data: &[u8]) {
     }
 }
 
-/// What was decoded encodes to a frame that decodes to the same.
+/// A decoded frame encodes to one that decodes to the same.
 fn again<T: Serialize + DeserializeOwned>(body: &[u8]) {
     let Ok(message) = frame::decode::<T>(body) else { return };
     let mut first = Vec::new();

@@ -1,6 +1,6 @@
 //! HTTP/1: bytes that no honest client sends, and honest bytes that come too slowly.
 //!
-//! What one request and its answer can show is in `conformance/cases/http.toml`, compared with Apache.
+//! Faults that one request and its answer can show are in `conformance/cases/http.toml`, compared with Apache.
 
 use super::{CAT, site_with};
 use hostler_tests::{Connection, Response, Server};

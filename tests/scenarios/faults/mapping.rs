@@ -1,6 +1,6 @@
 //! From a URL to a file: ways out of the document root, around a rule, or into a program's source.
 //!
-//! What a single request can show is in `conformance/cases/mapping.toml` and `types.toml`, compared with Apache.
+//! Faults that a single request can show are in `conformance/cases/mapping.toml` and `types.toml`, compared with Apache.
 
 use super::site_with;
 use hostler_tests::{Server, Site};

@@ -1,7 +1,7 @@
 //! mod_fcgid's directives: FastCGI programs that the server starts, as many as it needs, as the site's user.
 //!
-//! What mod_fcgid has for its own daemon (scoring of spawns, scan intervals, tables in files) is accepted and means
-//! nothing: a pool starts programs when requests wait, and pauses when they die.
+//! Directives for mod_fcgid's own daemon (scoring of spawns, scan intervals, tables in files) are accepted and have no
+//! effect: a pool starts programs when requests wait, and pauses when they die.
 
 mod mod_fastcgi;
 mod options;

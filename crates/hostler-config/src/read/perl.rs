@@ -2,8 +2,8 @@
 //! loaded. It is run by somebody else ([`RunPerl`]), never here: reading is root's. What comes back is read in the place
 //! of the section or directive, with the directives that `super::made` lets through.
 //!
-//! What builds nothing stays as it is, for the site's warm parent: its text tells. Where something builds, what stands
-//! before it is run first, in its order: it may have defined what the code uses.
+//! Code that builds nothing stays as it is, for the site's warm parent: its text tells. Before code that builds, everything
+//! that precedes it is run in its order: it may have defined what the code uses.
 
 use super::expand::Reader;
 use super::run_perl::{Output, PerlRequest, RunAs, RunPerl};

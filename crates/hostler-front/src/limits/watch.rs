@@ -2,7 +2,7 @@
 //! its way (a lock that its own request holds, an answer that never comes). It fails, and the log names what it waited for.
 //!
 //! No request has a timer: each thread counts, once a second ([`sweep`]), how long ago each of its requests was last polled.
-//! What has a time limit of its own is left alone: programs, other servers, the client's body, a site's turn.
+//! Waits with a time limit of their own are left alone: programs, other servers, the client's body, a site's turn.
 //!
 //! **Diagnostics**: one line in the virtual host's ErrorLog for each request that is ended, under `core`
 //! ([`crate::limits::budget::check`]).

@@ -1,7 +1,7 @@
 //! The quota of a site's programs in the logs: a tenant must not fill the operator's disk, nor use up the front's time,
 //! by writing lines. Lines beyond it are dropped, and one line states how many.
 //!
-//! What the front itself has to say, of a request or its failure, is not counted.
+//! Lines of the front itself, about a request or its failure, are not counted.
 
 use crate::log;
 use crate::request::thread::Thread;

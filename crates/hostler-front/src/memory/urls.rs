@@ -4,7 +4,7 @@
 //! Where rules look at the query or the browser, or have led the request to another URL, requests for a path are told apart by
 //! these: under the path stands by what ([`Apart`]), and each of them has an entry of its own.
 //!
-//! Whether something may be remembered is decided here ([`is_same_for_all`]), by what modules have noted that they look at
+//! The decision that something may be remembered falls here ([`is_same_for_all`]), by what modules have noted that they look at
 //! ([`crate::request::looks`]), and by what they have a say in; nobody keeps a list of modules.
 
 use super::agents;

@@ -1,7 +1,7 @@
 //! Requests that workers of mod_jk's answer: which do (`JkMount`), what their containers are told of the path, and files of web
 //! applications that are sent from here (`JkAutoAlias`). How a container is asked is mod_proxy's.
 //!
-//! What the configuration says of such a URL holds for the path that the container will see: without parameters (`;x=y`) and
+//! The configuration of such a URL holds for the path that the container will see: without parameters (`;x=y`) and
 //! with one slash where there are several.
 //!
 //! **Diagnostics**: under `jk`, a URL whose worker is none; the rest is mod_proxy's.

@@ -1,7 +1,7 @@
 //! `SED` (mod_sed): an answer, or the body of a request, changed by a script. The language is
 //! `hostler_config::directives::sed`'s; here is where bytes come from and go to.
 //!
-//! What can't be changed as the script says is a 500, or breaks off. The site's other work takes turns with it, each line
+//! A line that can't be changed as the script says is a 500, or breaks off. The site's other work takes turns with it, each line
 //! has the bound of a single rule, and what the script keeps counts for its site.
 //!
 //! **Diagnostics**: under `sed`.

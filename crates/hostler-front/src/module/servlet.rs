@@ -1,7 +1,7 @@
 //! Applications of servlets and JSP (`ServletApp`): they answer for all URLs below their paths, in a Tomcat of the site's own
 //! user, which the site's process starts.
 //!
-//! What the configuration says of such a URL holds for the path that the container will see: without parameters (`;x=y`) and
+//! The configuration of such a URL holds for the path that the container will see: without parameters (`;x=y`) and
 //! with one slash where there are several. What is an application's own business (WEB-INF, META-INF, its archive) nobody is
 //! sent, by whatever handler.
 //!

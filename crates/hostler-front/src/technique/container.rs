@@ -79,7 +79,7 @@ pub(crate) async fn attempt(
 /// Asks a container something of our own, and returns the head of its answer; a body of it would be thrown away.
 ///
 /// # Errors
-/// What `Pool::begin` and the exchange have; the request's fields don't fit into a packet.
+/// Those of `Pool::begin` and of the exchange; the request's fields don't fit into a packet.
 pub(crate) async fn ask(
     request: &Request,
     pool: &Arc<Pool>,

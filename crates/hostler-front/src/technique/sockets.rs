@@ -1,7 +1,7 @@
 //! Pools of connections to programs that are spoken to over sockets: one for each program or address, virtual host and
 //! protocol, made when it is first asked for.
 //!
-//! Who may be reached has been decided before ([`Address`]). A Unix socket is connected to by the site's process, as its
+//! Which addresses may be reached has been decided before ([`Address`]). A Unix socket is connected to by the site's process, as its
 //! user: a path that a tenant has written leads nowhere that he may not go himself. TCP addresses are connected to from
 //! here. A tenant can name ever more of them in access files, so a site has so many pools at the same time and no more.
 //!

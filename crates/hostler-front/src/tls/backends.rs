@@ -41,7 +41,7 @@ impl Backends {
     /// Makes what the configuration may come to; `secrets` are contents of files.
     ///
     /// # Errors
-    /// What can't be used, with the virtual host's file and line.
+    /// The file that can't be used, with the virtual host's file and line.
     pub(crate) fn new(config: &Config, secrets: &[(String, ByteBuf)]) -> io::Result<Self> {
         let all: Vec<_> = config.servers.iter().flat_map(|server| possible(server)).collect();
         let wanted = |path: &str| all.iter().any(|settings| settings.files().any(|file| file == path));
@@ -63,7 +63,7 @@ impl Backends {
     /// Returns the TLS settings for servers. `http2`: only HTTP/2 is offered.
     ///
     /// # Errors
-    /// What can't be used, and why.
+    /// The file that can't be used, with the reason.
     pub(crate) fn of(&self, settings: &Settings, http2: bool) -> Result<Arc<ClientConfig>, String> {
         let key = (settings.clone(), http2);
         if let Some(made) = self.made().get(&key) {

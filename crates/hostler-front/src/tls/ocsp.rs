@@ -57,7 +57,7 @@ impl Lookup {
     /// `None`: nothing is looked up. `content` reads files.
     ///
     /// # Errors
-    /// What can't be used, and why.
+    /// The file that can't be used, with the reason.
     pub(super) fn new<'a>(
         settings: &Ocsp,
         content: impl Fn(&str) -> Result<&'a [u8], String>,

@@ -1,6 +1,6 @@
 //! FastCGI applications (`hostler_fastcgi`), as responders, authorizers and filters, over connections that are kept.
 //!
-//! What an answer's output means is CGI's: a header, then a body (`hostler_cgi`).
+//! The output of an answer has CGI's meaning: a header, then a body (`hostler_cgi`).
 
 pub use super::stream::Keep;
 use super::stream::{self, CantSay, CutOff, Event, EventOf, Protocol, Variables};

@@ -160,7 +160,7 @@ impl Answer {
     /// The next event in what has come, of which it takes what it has used up; `None`: more has to come.
     ///
     /// # Errors
-    /// What has come is no answer, or none that could be sent on.
+    /// The bytes are no answer, or none that could be sent on.
     pub fn next(&mut self, bytes: &mut BytesMut) -> Result<Option<Event>, Malformed> {
         self.begun |= !bytes.is_empty();
         match &mut self.state {

@@ -1,6 +1,6 @@
 //! SCGI and uwsgi: a request's variables in one piece, its body as it is, and an answer that ends with the connection.
 //!
-//! What an answer's output means is CGI's with SCGI, and HTTP's with uwsgi.
+//! The output of an answer has CGI's meaning with SCGI, and HTTP's with uwsgi.
 
 use super::stream::{self, CantSay, CutOff, Event, EventOf, Keep, Protocol, Role, Variables};
 use crate::Error;

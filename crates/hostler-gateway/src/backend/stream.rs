@@ -93,7 +93,7 @@ pub trait Protocol: Sized + Send + Sync + 'static {
     /// The next event in what has come, of which it takes what it has used up; `None`: more has to come.
     ///
     /// # Errors
-    /// What is said breaks the protocol: why, for the log.
+    /// The message breaks the protocol: the reason, for the log.
     fn next(answer: &mut Self::Answer, bytes: &mut Bytes) -> Result<Option<EventOf<Self>>, String>;
 
     /// Returns whether the answer has ended so that another request may follow on the connection.

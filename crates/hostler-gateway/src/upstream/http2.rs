@@ -2,7 +2,7 @@
 //! them, as the others do.
 //!
 //! An answer's head is put into the words of HTTP/1.1, which whoever takes it reads: what comes is checked by the same code.
-//! What a server can have kept here is bounded: a window of 64 KiB for each request, so many requests for each connection,
+//! The data that a server can have kept here is bounded: a window of 64 KiB for each request, so many requests for each connection,
 //! 64 KiB of fields.
 
 mod conversation;

@@ -1,6 +1,6 @@
 //! The generator for HTTP/1.1: one thread, one event loop, no allocation for a request.
 //!
-//! What a plan's phases mean stands here; how a request is sent and its answer read in [`exchange`].
+//! The meaning of a plan's phases is here; how a request is sent and its answer read is in [`exchange`].
 
 mod answer;
 mod connection;

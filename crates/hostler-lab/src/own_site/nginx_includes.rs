@@ -26,7 +26,7 @@ const DEEPEST: usize = 8;
 /// The inside of nginx's `server { }` for a page.
 ///
 /// # Errors
-/// What nginx does not understand, or why it cannot be told.
+/// A construct that nginx does not understand, or the reason why it cannot be translated.
 pub(super) fn configuration(file: &Path, path: &str) -> Result<String, String> {
     understands(file, 0)?;
     // Included pages are asked for by their paths, so those must lead to the same files.

@@ -19,7 +19,7 @@ pub(crate) struct Url {
 
 impl Url {
     /// # Errors
-    /// What is wrong with it.
+    /// The fault in it.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let text = text.split('#').next().unwrap_or_default();
         let (text, query) = text.split_once('?').map_or((text, None), |(text, query)| (text, Some(query)));

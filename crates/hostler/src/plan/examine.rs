@@ -1,5 +1,5 @@
 //! Checks before anything is opened, the same for a start and for `hostler check`, so that both reach the same verdict.
-//! What a start finds out by doing it (logs, certificates, ports), `check` inspects in addition.
+//! Things that a start finds out by doing them (logs, certificates, ports) are inspected by `check` in addition.
 
 use hostler_config::{Attempt, Config};
 

@@ -1,4 +1,4 @@
-//! What `hostler serve` does with a PSGI application: it answers for all URLs.
+//! A PSGI application for `hostler serve`: it answers for all URLs.
 
 use hostler_config::technique::{Served, Word, quoted};
 use std::path::Path;

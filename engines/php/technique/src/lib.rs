@@ -48,7 +48,7 @@ static GROUPS: Groups = Groups {
     are_configured: true,
 };
 
-/// What `hostler serve` serves with it.
+/// The lines with which `hostler serve` serves scripts.
 const SERVED: &str = r#"DirectoryIndex index.html index.php index.shtml index.cgi index.pl
 <FilesMatch ".+\.ph(?:ar|p|tml)$">
 SetHandler application/x-httpd-php

@@ -8,7 +8,7 @@ impl Server {
     /// first match counts.
     ///
     /// # Errors
-    /// What a regular expression can't decide.
+    /// A choice that a regular expression can't make.
     pub fn aliased(&self, path: &[u8]) -> Result<Option<(usize, Vec<u8>)>, hostler_expr::RegexError> {
         for (at, alias) in self.aliases.iter().enumerate() {
             let target = alias.target.as_bytes();

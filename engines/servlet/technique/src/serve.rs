@@ -1,4 +1,4 @@
-//! What `hostler serve` does with an application of servlets, in its archive or unpacked: it answers for all URLs.
+//! An application of servlets for `hostler serve`, in its archive or unpacked: it answers for all URLs.
 
 use hostler_config::technique::{Served, Word, quoted};
 use std::path::Path;

@@ -85,7 +85,7 @@ impl ErrorFormat {
     /// Reads a format.
     ///
     /// # Errors
-    /// What Apache says of it before it starts: a directive that there is not, or no message.
+    /// The sentence with which Apache refuses to start: an unknown directive, or no message.
     pub fn parse(text: &str) -> Result<Self, String> {
         let mut pieces = Vec::new();
         let mut rest = text;

@@ -37,7 +37,7 @@ const MAX_DECLARED: usize = 500;
 /// and `errmsg`, separated by tabs.
 ///
 /// # Errors
-/// What is impossible about it.
+/// The definition is impossible, with the reason.
 pub(crate) fn parse(text: &str, host: Option<Origin>) -> Result<Vec<Declared>, String> {
     let mut all = Vec::new();
     for line in text.lines() {

@@ -78,7 +78,7 @@ impl Check {
     /// Sets a parameter. `true`: it is one of a check's.
     ///
     /// # Errors
-    /// What is wrong with the value.
+    /// The fault in the value.
     pub fn set(&mut self, name: &str, value: &str) -> Result<bool, String> {
         let methods = [
             ("none", CheckMethod::None),

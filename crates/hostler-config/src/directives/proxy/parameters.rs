@@ -136,7 +136,7 @@ impl Parameters {
     /// Sets one. `true`: it is one of a server's.
     ///
     /// # Errors
-    /// What is wrong with the value.
+    /// The fault in the value.
     pub fn set(&mut self, name: &str, value: &str) -> Result<bool, String> {
         let seconds = |value| milliseconds(value, 1000).map(Duration::from_millis);
         match name {
@@ -242,7 +242,7 @@ impl BalancerParameters {
     /// Sets one. `true`: it is one of a balancer's.
     ///
     /// # Errors
-    /// What is wrong with the value.
+    /// The fault in the value.
     pub fn set(&mut self, name: &str, value: &str) -> Result<bool, String> {
         match name {
             "stickysession" => self.sticky = Some(sticky(value)?),

@@ -1,6 +1,6 @@
 //! A script of sed as mod_sed reads it: commands, the addresses before them, and where they jump to.
 //!
-//! What reads or writes files is refused: the front does neither for anybody.
+//! Commands that read or write files are refused: the front does neither for anybody.
 
 use super::pattern::{GROUPS, Pattern, next, take};
 use std::sync::Arc;
@@ -121,7 +121,7 @@ impl Script {
     /// Reads another part.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The fault in the script.
     pub fn add(&mut self, text: &[u8]) -> Result<(), String> {
         for (index, line) in lines(text).into_iter().enumerate() {
             if line.len() > LONGEST_LINE {
@@ -136,7 +136,7 @@ impl Script {
     }
 
     /// # Errors
-    /// What is open still: then nothing can be changed as the script says.
+    /// Something is still open, so nothing can be changed as the script says.
     pub fn is_complete(&self) -> Result<(), String> {
         if !self.blocks.is_empty() {
             return Err("too many {'s".into());

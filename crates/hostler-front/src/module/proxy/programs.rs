@@ -1,7 +1,7 @@
 //! Programs behind `ProxyPass` and `P` that speak another protocol than HTTP: FastCGI, SCGI and uwsgi programs, and servlet
 //! containers over AJP.
 //!
-//! What their handlers (`proxy:fcgi://...`) and applications (`ServletApp`) do is done here too; a server's parameters
+//! The work of their handlers (`proxy:fcgi://...`) and applications (`ServletApp`) is done here too; a server's parameters
 //! decide how long is waited, and whether it is asked at all.
 
 use super::answer;

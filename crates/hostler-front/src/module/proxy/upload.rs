@@ -131,7 +131,7 @@ impl Upload {
     /// Passes on what has come, as long as the server has room.
     ///
     /// # Errors
-    /// What is wrong with the client's body.
+    /// The fault in the client's body.
     pub(super) fn poll(
         &mut self,
         exchange: &mut Exchange,

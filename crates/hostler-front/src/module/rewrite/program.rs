@@ -1,7 +1,7 @@
 //! Maps that are programs (`RewriteMap name prg:/path`): each lives on at its site's process, as the site's user, and is
 //! asked one question after the other by the requests of all threads. The thread that first needs one owns it.
 //!
-//! What a program may do to its site's requests has bounds, and none of it reaches other sites: an answer has a size and a
+//! A program's influence on its site's requests has bounds, and none of it reaches other sites: an answer has a size and a
 //! time (`Timeout`), a queue a length, and one that is of no use is started anew, not more often than once a second.
 //!
 //! **Runs as** the front. **Diagnostics**: under `rewrite`, in the log of the request that got no answer.

@@ -27,7 +27,7 @@ fn usual_port(scheme: &str) -> u16 {
 /// Understands a URL.
 ///
 /// # Errors
-/// What is wrong with it.
+/// The fault in it.
 pub(crate) fn parse(text: &[u8]) -> Result<Worker, String> {
     let (socket, url) = match strip(text, b"unix:") {
         Some(rest) => {

@@ -1,7 +1,7 @@
 //! `WSGIDispatchScript`: a script in Python that says for each request in which groups the application runs, and what it is
 //! called. It is asked as those are that guard, in a worker of the site's that is in no process group.
 //!
-//! What it says chooses among what is configured: a process group that is not there, or that `WSGIRestrictProcess` does not
+//! Its answer chooses among what is configured: a process group that is not there, or that `WSGIRestrictProcess` does not
 //! allow, answers nothing. Where it can't be asked nothing is answered, either: it may be what keeps applications apart.
 
 use super::guard;
