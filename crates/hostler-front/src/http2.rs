@@ -5,10 +5,9 @@
 
 mod guard;
 mod left;
+mod pace;
 mod tunnel;
 mod unread;
-
-pub(crate) use unread::AllUnread;
 
 use crate::hook::reply::Reply;
 use crate::http1::send::bodiless;
@@ -16,6 +15,7 @@ use crate::io::body::{Body, BodyError, BodyStream, RequestBody};
 use crate::io::deadline::Deadline;
 use crate::io::sent::Delivery;
 use crate::io::sent::SendError;
+use crate::limits::unread::{AllUnread, OpenStream};
 use crate::request::Request;
 use crate::request::connection::Peer;
 use crate::request::thread::Thread;
@@ -24,9 +24,11 @@ use crate::values::table::Table;
 use bytes::Bytes;
 use guard::Guarded;
 use hostler_http1::head::{HTTP_2, Limits};
+use hostler_wire::plan::SiteId;
 use http_body::{Body as _, Frame, SizeHint};
 use hyper::rt::Executor;
 use hyper_util::rt::{TokioIo, TokioTimer};
+use pace::Pace;
 use std::cell::{Cell, RefCell};
 use std::convert::Infallible;
 use std::future::Future;
@@ -47,6 +49,7 @@ struct Activity {
     /// Answers being sent.
     sending: Cell<u32>,
     unread: Unread,
+    pace: Pace,
     /// Requests that go on without their streams.
     alone: Cell<u32>,
 }
@@ -59,6 +62,7 @@ impl Activity {
             working: Cell::new(0),
             sending: Cell::new(0),
             unread: Unread::new(thread.shared.of::<Arc<AllUnread>>()),
+            pace: Pace::default(),
             alone: Cell::new(0),
         };
         activity.moved();
@@ -222,6 +226,8 @@ async fn answer(
     activity.working.set(activity.working.get() + 1);
     activity.moved();
     let working = Working(activity.clone());
+    let open = thread.shared.of::<Arc<AllUnread>>().opened();
+    activity.pace.begin(activity.working.get()).await;
     let extended = tunnel::asked(&mut request);
     let line = || Bytes::from(format!("{} {} HTTP/2.0", request.method(), request.uri().path()));
     let counted: Counted = Rc::new(Cell::new(head_length(&request)));
@@ -248,7 +254,7 @@ async fn answer(
     peer.requests.set(peer.requests.get() + 1);
     let reply = match extended {
         Some(asked) => match asked.follow(&thread, reply, working) {
-            Ok(response) => return Ok(response.map(|()| Sending::nothing(thread, activity))),
+            Ok(response) => return Ok(response.map(|()| Sending::nothing(thread, activity, open))),
             Err(reply) => *reply,
         },
         None => {
@@ -256,7 +262,7 @@ async fn answer(
             reply
         }
     };
-    Ok(respond(thread, activity, reply, counted))
+    Ok(respond(thread, activity, reply, counted, open))
 }
 
 /// Bytes of a frame beside its content (RFC 9113 §4.1).
@@ -372,6 +378,7 @@ fn respond(
     activity: Rc<Activity>,
     mut reply: Reply,
     counted: Counted,
+    open: OpenStream,
 ) -> hyper::Response<Sending> {
     let body = std::mem::take(&mut reply.body);
     let no_body = reply.head_only || bodiless(reply.status);
@@ -396,12 +403,14 @@ fn respond(
     if let Some(n) = length.filter(|_| !bodiless(reply.status)) {
         response.headers_mut().insert(http::header::CONTENT_LENGTH, n.into());
     }
+    let site = thread.shared.sites.of(&reply.request.server);
     let body = match body {
         Body::Stream(stream) if no_body && !reply.request.budget.ends_with_client() => {
             left::finish(&thread, &activity, stream);
             Body::Empty
         }
         _ if no_body => Body::Empty,
+        Body::Bytes(whole) => Body::Bytes(activity.unread.count_whole(site, whole)),
         body => body,
     };
     activity.sending.set(activity.sending.get() + 1);
@@ -414,6 +423,8 @@ fn respond(
         counted,
         failed: None,
         done: false,
+        site,
+        open,
         thread,
         activity,
     };
@@ -437,6 +448,9 @@ struct Sending {
     counted: Counted,
     failed: Option<BodyError>,
     done: bool,
+    site: SiteId,
+    #[expect(dead_code, reason = "it counts while it is there")]
+    open: OpenStream,
     thread: Rc<Thread>,
     activity: Rc<Activity>,
 }
@@ -450,7 +464,7 @@ impl http_body::Body for Sending {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
         let this = &mut *self;
-        let most = ready!(this.activity.unread.poll_room(this.stream.divides(), cx));
+        let most = ready!(this.activity.unread.poll_room(this.site, this.stream.divides(), cx));
         let chunk = ready!(this.stream.poll_piece(cx, most));
         this.activity.moved();
         Poll::Ready(match chunk {
@@ -467,7 +481,7 @@ impl http_body::Body for Sending {
                 this.sent.body += chunk.len() as u64;
                 this.sent.total += chunk.len() as u64 + FRAME;
                 this.done = this.length == Some(this.sent.body);
-                Some(Ok(Frame::data(this.activity.unread.count(chunk))))
+                Some(Ok(Frame::data(this.activity.unread.count(this.site, chunk))))
             }
         })
     }
@@ -503,7 +517,7 @@ impl Drop for Sending {
 
 impl Sending {
     /// The body of an answer after which there are bytes of another protocol.
-    fn nothing(thread: Rc<Thread>, activity: Rc<Activity>) -> Self {
+    fn nothing(thread: Rc<Thread>, activity: Rc<Activity>, open: OpenStream) -> Self {
         activity.sending.set(activity.sending.get() + 1);
         let (stream, sent) = (Body::Empty.into_stream(), Delivery::default());
         let counted = Counted::default();
@@ -515,6 +529,8 @@ impl Sending {
             counted,
             failed: None,
             done: true,
+            site: SiteId::MAX,
+            open,
             thread,
             activity,
         }

@@ -7,4 +7,5 @@ pub(crate) mod kept;
 pub(crate) mod listing;
 mod long_match;
 pub(crate) mod pieces;
+pub(crate) mod unread;
 pub(crate) mod watch;

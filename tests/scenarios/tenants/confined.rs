@@ -1,7 +1,7 @@
 //! The confinement of processes with a tenant's warm code: they gain nothing by set-id programs, and the tenant's other
 //! programs cannot look into them. One test for all engines: each that is added has to be here.
 
-use super::{A, Owned, tenants};
+use super::{A, Attack, Owned, is_long, tenants};
 use crate::faults::{await_that, process};
 use hostler_tests::{Server, needs_php, needs_program, needs_root};
 use std::fs;
@@ -25,6 +25,19 @@ WSGIScriptAlias /wsgi @ROOT@/a/app/app.wsgi
 SetHandler asgi
 ASGIApp @ROOT@/a/app/app.py
 </Location>
+"#;
+
+/// A program that opens the memory of all processes, and prints the names of those that let it; programs of CGI are none of the
+/// server's own, so it is not among them.
+const LOOKS: &str = r#"#!/usr/bin/perl
+print "Content-Type: text/plain\n\n";
+for my $memory (glob "/proc/[0-9]*/mem") {
+    my ($pid) = $memory =~ /(\d+)/;
+    next if $pid == $$ || !open my $file, "+<", $memory;
+    open my $status, "<", "/proc/$pid/comm" or next;
+    my $name = <$status>;
+    print $name if $name =~ /^hostler/;
+}
 "#;
 
 /// All processes of a user below a server's.
@@ -80,22 +93,32 @@ fn every_process_that_runs_warm_code_is_confined() {
         .a_file("app/app.wsgi", "def application(e, s):\n    s('200 OK', [])\n    return [b'WSGI']\n")
         .a_file("app/app.py", super::places::ASGI)
         .a_file("app/page.txt", "servlets")
+        .a_script("cgi-bin/looks", LOOKS)
         .start();
-    ask(&server, "/a.php", "PHP");
-    ask(&server, "/a.pl", "Perl");
-    ask(&server, "/psgi", "PSGI");
-    ask(&server, "/wsgi", "WSGI");
-    ask(&server, "/asgi", "by ASGI");
-    if java {
-        ask(&server, "/shop/page.txt", "servlets");
-    }
-    // A process that has just begun is about to confine itself; a worker may be forked at any time.
-    await_that("all are confined", || {
-        let all = of_server(&server, A);
-        let loose = all.iter().filter(|pid| process::runs(**pid) && !is_confined(**pid)).count();
-        let kinds = ["hostler-site", "hostler-perl", "hostler-php", "hostler-python", "hostler-servlet"];
-        let missing =
-            kinds.iter().filter(|kind| !java && **kind == "hostler-servlet" || is_among(&all, kind));
-        loose == 0 && missing.count() == kinds.len()
+    let mut pages = vec![
+        ("/a.php", "PHP"),
+        ("/a.pl", "Perl"),
+        ("/psgi", "PSGI"),
+        ("/wsgi", "WSGI"),
+        ("/asgi", "by ASGI"),
+    ];
+    pages.extend(java.then_some(("/shop/page.txt", "servlets")));
+    Attack::new("programs that look into others of their user", 64).run(&server, || {
+        for _ in 0..if is_long() { 20 } else { 1 } {
+            pages.iter().for_each(|(target, expected)| ask(&server, target, expected));
+            // A process that has just begun is about to confine itself; a worker may be forked at any time.
+            await_that("all are confined", || are_confined(&server, java));
+            let opened = server.get_with("/cgi-bin/looks", "Host: a.test\r\n").text();
+            assert_eq!(opened, "", "memory of other processes that a program could open");
+        }
     });
+}
+
+/// Returns true if each kind of process is there, and all that run are confined.
+fn are_confined(server: &Server, java: bool) -> bool {
+    let all = of_server(server, A);
+    let kinds = ["hostler-site", "hostler-perl", "hostler-php", "hostler-python", "hostler-servlet"];
+    let is_missing = |kind: &&&str| !(is_among(&all, kind) || **kind == "hostler-servlet" && !java);
+    let loose = all.iter().any(|pid| process::runs(*pid) && !is_confined(*pid));
+    !loose && kinds.iter().filter(is_missing).count() == 0
 }

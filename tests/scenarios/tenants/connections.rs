@@ -1,7 +1,7 @@
 //! Connections: one address, or visitors of one site, cannot have them all.
 
 use super::{Attack, Owned, begun, is_long, tenants};
-use crate::faults::{await_that, process};
+use crate::faults::await_that;
 use hostler_tests::{Server, Site, needs_root};
 use rustix::net::{AddressFamily, SocketType, bind, connect, socket};
 use std::fs::File;
@@ -214,46 +214,5 @@ fn a_body_of_tiny_chunks_costs_no_more_than_its_bytes() {
         let mut answer = String::new();
         stream.read_to_string(&mut answer).expect("an answer");
         assert!(answer.contains(&format!("\n{chunks}\n")), "{answer}");
-    });
-}
-
-/// A frame of HTTP/2 (RFC 9113 §4.1).
-fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
-    let length = (payload.len() as u32).to_be_bytes();
-    [&length[1..], &[kind, flags], &stream.to_be_bytes(), payload].concat()
-}
-
-/// A client of HTTP/2 that asks for so many files and reads nothing.
-fn unread_streams(server: &Server, streams: u32) -> TcpStream {
-    // GET, http, a.test, /large.bin
-    let fields = b"\x82\x86\x01\x06a.test\x04\x0a/large.bin";
-    let mut stream = connected(server, ATTACKER);
-    let mut said = [b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", &frame(4, 0, 0, b"")[..]].concat();
-    for number in 0..streams {
-        said.extend(frame(1, 5, 2 * number + 1, fields));
-    }
-    stream.write_all(&said).expect("it is taken");
-    stream
-}
-
-#[test]
-fn streams_of_http2_that_are_not_read_fill_no_memory() {
-    needs_root!();
-    let server = tenants("")
-        .a_file("htdocs/large.bin", vec![b'x'; 1 << 20])
-        .config("Protocols h2c http/1.1\nHostlerConnectionsPerAddress max\nHostlerSiteConnections max\nHostlerSiteRequests max")
-        .start();
-    let front = process::front(&server);
-    let connections = if is_long() { 100 } else { 30 };
-    Attack::new("streams of HTTP/2 that nobody reads", 96).run(&server, || {
-        let all: Vec<TcpStream> = (0..connections).map(|_| unread_streams(&server, 100)).collect();
-        // Each has got what its window permits, and the server's settings.
-        for mut stream in &all {
-            let mut got = vec![0; 16 << 10];
-            stream.read_exact(&mut got).expect("the beginning of the responses");
-        }
-        let most = process::resident(front);
-        drop(all);
-        await_that("memory is given back", || process::resident(front) < most / 2 + (24 << 10));
     });
 }

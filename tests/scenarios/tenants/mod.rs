@@ -9,6 +9,7 @@ mod backends;
 mod confined;
 mod connections;
 mod files;
+mod framing;
 mod modules;
 mod names;
 mod perl_rules;
@@ -18,7 +19,9 @@ mod programs;
 mod quiet;
 mod rules;
 mod smuggling;
+mod sources;
 mod streams;
+mod unread;
 mod watch;
 mod workers;
 

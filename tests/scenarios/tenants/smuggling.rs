@@ -1,7 +1,8 @@
-//! Requests whose fields and bodies are made to look, to a backend, like more than one request: the client names the fields of the
-//! framing in `Connection`, and its body is a request of the backend's protocol. Each backend here takes its protocol at its
+//! [Requests](super::framing) whose fields and bodies are made to look, to a backend, like more than one request: the client names
+//! the fields of the framing in `Connection`, and its body is a request of the backend's protocol. Each backend here takes its protocol at its
 //! word, as real ones do, and keeps what it was asked for; it must be exactly what the client has sent.
 
+use super::framing::{Sent, requests};
 use super::{Attack, Owned, is_long, tenants};
 use hostler_tests::{Server, await_that, needs_root};
 use std::io::{BufRead, BufReader, Read, Write};
@@ -130,12 +131,41 @@ fn scgi_program(stream: TcpStream, asked: &Asked) -> Option<()> {
     let words: Vec<String> =
         variables.split(|byte| *byte == 0).map(|word| String::from_utf8_lossy(word).into_owned()).collect();
     let value = |name: &str| words.chunks(2).find(|pair| pair[0] == name).map_or("", |pair| &*pair[1]);
-    let body = read_some(&mut reader, value("CONTENT_LENGTH").parse().ok()?)?.len();
-    reader.get_mut().write_all(b"Content-Type: text/plain\r\n\r\nhello").ok()?;
+    let head = "Content-Type: text/plain\r\n\r\n";
+    answer_once(reader, head, value("REQUEST_URI"), value("CONTENT_LENGTH").parse().ok()?, asked)
+}
+
+/// A program of uwsgi, which ends requests in the same way.
+fn uwsgi_program(stream: TcpStream, asked: &Asked) -> Option<()> {
+    let mut reader = BufReader::new(stream);
+    let [_, low, high, _] = read(&mut reader)?;
+    let variables = read_some(&mut reader, usize::from(u16::from_le_bytes([low, high])))?;
+    let (mut rest, mut words) = (&variables[..], Vec::new());
+    while let [low, high, after @ ..] = rest {
+        let (word, after) = after.split_at_checked(usize::from(u16::from_le_bytes([*low, *high])))?;
+        words.push(String::from_utf8_lossy(word).into_owned());
+        rest = after;
+    }
+    let value = |name: &str| words.chunks(2).find(|pair| pair[0] == name).map_or("", |pair| &*pair[1]);
+    let length = value("CONTENT_LENGTH");
+    let length = if length.is_empty() { 0 } else { length.parse().ok()? };
+    answer_once(reader, "HTTP/1.1 200 OK\r\n\r\n", value("REQUEST_URI"), length, asked)
+}
+
+/// Reads the body, answers, and reads what else there is.
+fn answer_once(
+    mut reader: BufReader<TcpStream>,
+    head: &str,
+    url: &str,
+    length: usize,
+    asked: &Asked,
+) -> Option<()> {
+    let body = read_some(&mut reader, length)?.len();
+    reader.get_mut().write_all(format!("{head}hello").as_bytes()).ok()?;
     let _ = reader.get_mut().shutdown(std::net::Shutdown::Write);
     let mut rest = Vec::new();
     let _ = reader.read_to_end(&mut rest);
-    asked.lock().expect("no panic").push((value("REQUEST_URI").to_owned(), body + rest.len()));
+    asked.lock().expect("no panic").push((url.to_owned(), body + rest.len()));
     Some(())
 }
 
@@ -188,56 +218,23 @@ fn listen(backend: Backend) -> (u16, Asked) {
     (port, asked)
 }
 
-/// A body that is, with its length before it, a forward request for `/smuggled`.
-fn smuggled() -> Vec<u8> {
-    let string = |text: &str| [&(text.len() as u16).to_be_bytes()[..], text.as_bytes(), b"\0"].concat();
-    let mut all = Vec::new();
-    for text in ["HTTP/1.1", "/smuggled", "127.0.0.1", "admin", "b.test"] {
-        all.extend(string(text));
-    }
-    all.extend(b"\0\x50\0\0\0\xff");
-    // The piece's length, which goes before it, is the packet's kind and the method.
-    all.resize(0x0202, 0);
-    all
-}
-
-/// The client's requests: the announcement of the body, and the body on the wire.
-fn requests(target: &str) -> Vec<(Vec<u8>, usize)> {
-    let ajp = smuggled();
-    let http = b"GET /smuggled HTTP/1.1\r\nHost: b.test\r\n\r\n".to_vec();
-    let mut all = Vec::new();
-    for body in [ajp, http] {
-        let chunks = [format!("{:x}\r\n", body.len()).as_bytes(), &body, b"\r\n0\r\n\r\n"].concat();
-        let length = format!("Content-Length: {}\r\n", body.len());
-        let forms = [
-            (format!("Connection: Content-Length\r\n{length}"), &body),
-            (format!("Connection: close, content-length, Transfer-Encoding\r\n{length}"), &body),
-            ("Connection: Transfer-Encoding\r\nTransfer-Encoding: chunked\r\n".to_owned(), &chunks),
-            (
-                "Connection: Content-Length, Host, Cookie\r\nTransfer-Encoding: chunked\r\n".to_owned(),
-                &chunks,
-            ),
-        ];
-        for (fields, sent) in forms {
-            let head = format!("POST {target} HTTP/1.1\r\nHost: a.test\r\n{fields}\r\n");
-            all.push(([head.as_bytes(), sent].concat(), body.len()));
-        }
-    }
-    all
-}
-
-/// Sends each request, and one after it that uses the backend's connection again.
+/// Sends each request, and one after it that uses the backend's connection again. Returns the lengths of their bodies.
 fn send(server: &Server, target: &str) -> Vec<usize> {
     let mut lengths = Vec::new();
-    for (request, length) in requests(target) {
-        for (request, length) in
-            [(request, length), (format!("GET {target} HTTP/1.1\r\nHost: a.test\r\n\r\n").into(), 0)]
-        {
+    for request in requests(target) {
+        let next =
+            Sent { bytes: format!("GET {target} HTTP/1.1\r\nHost: a.test\r\n\r\n").into(), body: Some(0) };
+        for Sent { bytes, body } in [request, next] {
             let mut connection = server.connect();
-            connection.send(request);
+            connection.send(&bytes);
             let answer = connection.response();
-            assert_eq!((answer.status, &*answer.text()), (200, "hello"), "{target}: {}", server.error_log());
-            lengths.push(length);
+            let context = format!("{target}: {}\n{}", bytes.escape_ascii(), server.error_log());
+            if body.is_none() {
+                assert_eq!(answer.status, 400, "{context}");
+            } else {
+                assert_eq!((answer.status, &*answer.text()), (200, "hello"), "{context}");
+            }
+            lengths.extend(body);
         }
     }
     lengths
@@ -246,8 +243,13 @@ fn send(server: &Server, target: &str) -> Vec<usize> {
 #[test]
 fn bodies_that_are_requests_of_a_backend_s() {
     needs_root!();
-    let kinds: [(&str, Backend); 4] =
-        [("ajp", container), ("http", http_server), ("scgi", scgi_program), ("fcgi", fastcgi_program)];
+    let kinds: [(&str, Backend); 5] = [
+        ("ajp", container),
+        ("http", http_server),
+        ("scgi", scgi_program),
+        ("uwsgi", uwsgi_program),
+        ("fcgi", fastcgi_program),
+    ];
     // The same with a tenant's own words on the length, with an input filter, and with HTTP/1.0.
     let access = "RequestHeader unset Content-Length\n";
     let wrong = "RequestHeader set Content-Length 3\n";

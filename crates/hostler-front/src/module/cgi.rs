@@ -17,6 +17,7 @@ pub(crate) use run::ClientBody;
 use crate::hook::conditional::{self, Condition, Validators};
 use crate::hook::registry::{Handler, Module};
 use crate::io::body::Body;
+use crate::limits::unread::most_gathered;
 use crate::log::{self, Severity};
 use crate::request::flow::Halt;
 use crate::request::reply::Marks;
@@ -315,7 +316,7 @@ pub(crate) fn nph_fields(request: &mut Request, header: NphHeader) {
 
 /// The rest of the output: as one piece if it comes at once, else as it comes.
 async fn body(request: &Request, mut program: Conversation) -> Body {
-    if !program.gather(WHOLE, PATIENCE).await {
+    if !program.gather(most_gathered(request, WHOLE), PATIENCE).await {
         let script = String::from_utf8_lossy(&request.resource.filename).into_owned();
         return Body::Stream(Box::new(run::Output { conversation: program, script }));
     }

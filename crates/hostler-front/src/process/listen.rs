@@ -6,10 +6,10 @@
 //! another one, the oldest silent ones make it: of all, or of the one address that has as many as it may.
 
 use crate::http1;
-use crate::http2::AllUnread;
 use crate::io::deadline::{self, Deadline};
 use crate::io::descriptors::Descriptors;
 use crate::io::stream::Io;
+use crate::limits::unread::AllUnread;
 use crate::limits::watch;
 use crate::log;
 use crate::process::preface;

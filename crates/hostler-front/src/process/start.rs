@@ -153,7 +153,7 @@ pub(crate) fn begin(plan: FrontPlan, logs: Vec<OwnedFd>, listeners: usize) -> io
         .with(crate::tls::backends::Backends::new(&config, &plan.secrets)?)
         .with(Stop::new())
         .with(watchdog::Pulses::new(threads))
-        .with(Arc::<crate::http2::AllUnread>::default())
+        .with(crate::limits::unread::AllUnread::new(plan.site_names.len()))
         .with(warming);
     let shared = Arc::new(SharedState {
         counters: (0..threads).map(|_| Counters::new(plan.site_names.len())).collect(),

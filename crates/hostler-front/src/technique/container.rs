@@ -188,7 +188,7 @@ fn answered(request: &mut Request, body: Body) -> Body {
 }
 
 async fn converse(request: &mut Request, mut conversation: Conversation) -> Result<Body, Error> {
-    let (mut gathered, mut has_head) = (AnswerPieces::default(), false);
+    let (mut gathered, mut has_head) = (AnswerPieces::of(request), false);
     loop {
         let event = if !has_head {
             conversation.next().await
@@ -213,7 +213,7 @@ async fn converse(request: &mut Request, mut conversation: Conversation) -> Resu
                 return Ok(Body::Stream(Box::new(Remains { gathered, why })));
             }
         }
-        if gathered.length() > WHOLE {
+        if gathered.exceeds(WHOLE) {
             return Ok(stream(request, conversation, gathered));
         }
     }

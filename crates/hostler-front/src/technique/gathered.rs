@@ -2,6 +2,8 @@
 //! else keep all that it came with, and there may be very many.
 
 use crate::io::body::{Body, BodyError, BodyStream};
+use crate::limits::unread;
+use crate::request::Request;
 use bytes::Bytes;
 use std::collections::VecDeque;
 use std::task::{Context, Poll};
@@ -10,19 +12,36 @@ use std::task::{Context, Poll};
 const LARGE: usize = 16 << 10;
 
 /// Pieces that nobody has taken yet.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(crate) struct AnswerPieces {
     pieces: VecDeque<Bytes>,
     /// Small ones, to come after those.
     small: Vec<u8>,
     /// Bytes that came in all.
     length: usize,
+    /// Of a response over HTTP/2: these bytes count as unread.
+    share: Option<unread::Share>,
 }
 
 impl AnswerPieces {
+    /// Those of this request's response.
+    pub(crate) fn of(request: &Request) -> Self {
+        Self { share: unread::Share::of(request), ..Self::default() }
+    }
+
+    /// Returns whether the response is not to be gathered any further: it is longer than this, or its site has too much that
+    /// is unread.
+    pub(crate) fn exceeds(&self, most: usize) -> bool {
+        let is_short = self.length <= unread::SMALL;
+        self.length > most || !is_short && self.share.as_ref().is_some_and(|share| !share.has_room())
+    }
+
     pub(crate) fn push(&mut self, piece: Bytes) {
         let is_first = self.length == 0;
         self.length += piece.len();
+        if let Some(share) = &mut self.share {
+            share.add(piece.len());
+        }
         if is_first || piece.len() >= LARGE {
             self.seal();
             self.pieces.push_back(piece);
@@ -50,7 +69,11 @@ impl AnswerPieces {
         if self.pieces.is_empty() {
             self.seal();
         }
-        self.pieces.pop_front()
+        let piece = self.pieces.pop_front();
+        if let (Some(share), Some(piece)) = (&mut self.share, &piece) {
+            share.remove(piece.len());
+        }
+        piece
     }
 
     /// All of them as a body.

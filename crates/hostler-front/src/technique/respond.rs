@@ -185,7 +185,7 @@ async fn converse(
     mut conversation: Conversation,
     merge: FieldMerge,
 ) -> Result<Answer, Error> {
-    let (mut gathered, mut has_head) = (AnswerPieces::default(), false);
+    let (mut gathered, mut has_head) = (AnswerPieces::of(request), false);
     loop {
         let event = poll_fn(|context| match conversation.poll_event(request, context) {
             // What has come is passed on before more is waited for: a head that comes alone has been flushed by the program.
@@ -205,7 +205,7 @@ async fn converse(
             }
             Some(Event::Body(piece)) => {
                 gathered.push(piece);
-                if gathered.length() > WHOLE {
+                if gathered.exceeds(WHOLE) {
                     return Ok(stream(request, conversation, gathered));
                 }
             }

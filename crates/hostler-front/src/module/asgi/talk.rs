@@ -107,7 +107,7 @@ async fn converse(
     mut conversation: Conversation,
     mut event: Result<EventOf<Asgi>, Error>,
 ) -> Result<Body, Error> {
-    let mut gathered = AnswerPieces::default();
+    let mut gathered = AnswerPieces::of(request);
     loop {
         match event {
             Ok(Event::Head(WorkerMessage::Answer(head))) => apply(request, head),
@@ -139,7 +139,7 @@ async fn converse(
                 return Ok(Body::Stream(Box::new(Remains { gathered, why })));
             }
         }
-        if gathered.length() > WHOLE {
+        if gathered.exceeds(WHOLE) {
             return Ok(stream(request, conversation, gathered));
         }
         event = if conversation.has_head {

@@ -3,6 +3,7 @@
 
 use super::run::{self, ClientBody, Conversation, Output};
 use crate::io::body::{Body, BodyStream, RequestBody};
+use crate::limits::unread::most_gathered;
 use crate::request::Request;
 use hostler_config::directives::filter::external::External;
 use hostler_gateway::{Error, Kind};
@@ -26,7 +27,7 @@ pub(crate) async fn answer(request: &Request, filter: &External, body: Body) -> 
         Err(error) if error.kind == Kind::NoHeader && error.source.is_none() => return Ok(Body::Empty),
         Err(error) => return Err(error),
     }
-    if program.gather(WHOLE, PATIENCE).await {
+    if program.gather(most_gathered(request, WHOLE), PATIENCE).await {
         return Ok(Body::Bytes(program.whole()));
     }
     Ok(Body::Stream(Box::new(output(program, filter))))

@@ -184,7 +184,7 @@ pub(super) async fn converse(
     mut conversation: Conversation,
     stays: Stays,
 ) -> Result<Answer, Error> {
-    let (mut gathered, mut has_head) = (AnswerPieces::default(), false);
+    let (mut gathered, mut has_head) = (AnswerPieces::of(request), false);
     loop {
         let event = poll_fn(|context| match conversation.poll_event(request, context) {
             // What has come is passed on before more is waited for.
@@ -236,7 +236,7 @@ pub(super) async fn converse(
             }
             Some(Event::Body(piece)) => {
                 gathered.push(piece);
-                if gathered.length() > if stays.whole { include::LONGEST } else { WHOLE } {
+                if if stays.whole { gathered.length() > include::LONGEST } else { gathered.exceeds(WHOLE) } {
                     return Ok(stream(request, conversation, gathered, stays));
                 }
             }

@@ -353,7 +353,7 @@ async fn converse(request: &mut Request, to: &Destination, mut conversation: Con
     if let Some(halt) = overridden(request) {
         return Ok(Err(halt));
     }
-    let (mut gathered, mut trailers) = (AnswerPieces::default(), None);
+    let (mut gathered, mut trailers) = (AnswerPieces::of(request), None);
     loop {
         let event = poll_fn(|context| match conversation.poll_event(context) {
             // What has come is passed on before more is waited for.
@@ -363,7 +363,7 @@ async fn converse(request: &mut Request, to: &Destination, mut conversation: Con
         match event.await {
             Some(Ok(Event::Body(piece))) => {
                 gathered.push(piece);
-                if gathered.length() > WHOLE {
+                if gathered.exceeds(WHOLE) {
                     break;
                 }
             }

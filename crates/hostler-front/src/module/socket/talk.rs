@@ -2,6 +2,7 @@
 
 use crate::hook::conditional::Condition;
 use crate::io::body::{Body, BodyError, BodyStream, RequestBody};
+use crate::limits::unread::most_gathered;
 use crate::log::{self, Severity};
 use crate::module::cgi::{self, ClientBody};
 use crate::request::Request;
@@ -335,7 +336,7 @@ async fn answer<P: Variables>(
 
 /// The rest of the output: as one piece if it comes at once, else as it comes.
 async fn body<P: Variables>(request: &Request, mut program: Conversation<P>) -> Body {
-    if !program.gather(WHOLE, PATIENCE).await {
+    if !program.gather(most_gathered(request, WHOLE), PATIENCE).await {
         let script = String::from_utf8_lossy(&request.resource.filename).into_owned();
         return Body::Stream(Box::new(Output { program, script }));
     }
