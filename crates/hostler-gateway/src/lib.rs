@@ -14,6 +14,7 @@ pub mod upstream;
 
 use error::signal_name;
 pub use error::{Error, Kind, Origin, Severity};
+pub use lines::RestOfLines;
 pub use register::register;
 
 /// Bytes that a program may write to a log for one request. What comes after is read, so that it does not block, and

@@ -47,6 +47,28 @@ impl Lines {
     }
 }
 
+/// Lines of a program that has ended, too many to be logged at once: it may have written a hundred thousand.
+pub struct RestOfLines(Lines);
+
+impl RestOfLines {
+    pub(crate) fn new(lines: Lines) -> Self {
+        Self(lines)
+    }
+
+    /// Hands out all at once.
+    pub fn at_once(mut self, line: impl FnMut(&[u8])) {
+        self.0.take_rest(line);
+    }
+
+    /// Hands them out in turns with other work of the thread.
+    pub async fn in_turns(mut self, mut line: impl FnMut(&[u8])) {
+        while self.0.take(AT_ONCE / 4, &mut line) {
+            tokio::task::yield_now().await;
+        }
+        self.0.take_rest(line);
+    }
+}
+
 fn hand_out(line: &[u8], mut to: impl FnMut(&[u8])) {
     let line = line.strip_suffix(b"\r").unwrap_or(line);
     if !line.is_empty() {
@@ -57,6 +79,26 @@ fn hand_out(line: &[u8], mut to: impl FnMut(&[u8])) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::future::Future as _;
+
+    #[tokio::test]
+    async fn very_many_lines_leave_others_their_turn() {
+        let mut lines = Lines::default();
+        lines.buffer().extend_from_slice("x\n".repeat(1000).as_bytes());
+        lines.buffer().extend_from_slice(b"end");
+        let seen = std::cell::Cell::new(0);
+        let mut all = std::pin::pin!(RestOfLines::new(lines).in_turns(|_| seen.set(seen.get() + 1)));
+        let mut turns = 0;
+        let others = std::future::poll_fn(|context| {
+            let before = seen.get();
+            let polled = all.as_mut().poll(context);
+            assert!(seen.get() - before <= AT_ONCE);
+            turns += 1;
+            polled
+        });
+        others.await;
+        assert!(seen.get() == 1001 && turns > 30, "{} in {turns}", seen.get());
+    }
 
     #[test]
     fn lines_are_handed_out_so_many_at_a_time() {

@@ -14,6 +14,7 @@ pub use pipes::{Ends, Pipes};
 
 use super::gathered::PieceQueue;
 use super::timer::Timer;
+use crate::RestOfLines;
 use crate::supervisor::Process;
 use crate::{Error, Kind};
 use bytes::{Bytes, BytesMut};
@@ -41,6 +42,11 @@ pub trait Input {
 pub trait Sink {
     /// A line without its end.
     fn line(&mut self, line: &[u8]);
+
+    /// Many lines of a program that has ended. An event loop with other work takes them [in turns](RestOfLines::in_turns).
+    fn rest(&mut self, lines: RestOfLines) {
+        lines.at_once(|line| self.line(line));
+    }
 }
 
 /// The longest silence of an ended program's output while another process (one it left behind) still holds it open.

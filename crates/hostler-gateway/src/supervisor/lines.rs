@@ -1,6 +1,6 @@
 //! The standard error of a pool's processes: line by line to the log; the last lines are kept.
 
-use crate::lines::{self, AT_ONCE, LAST_READS, LONGEST};
+use crate::lines::{self, AT_ONCE, LAST_READS, LONGEST, RestOfLines};
 use crate::register;
 use std::cell::{Cell, RefCell};
 use std::io;
@@ -9,8 +9,11 @@ use std::rc::Rc;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
+/// Lines that are handed out at once when a process has ended.
+const AT_LAST: usize = 16 * AT_ONCE;
+
 /// The destination of lines.
-type Sink = Box<dyn Fn(&[u8])>;
+type Sink = Rc<dyn Fn(&[u8])>;
 
 /// The reading end of a pipe.
 pub(crate) struct Lines {
@@ -25,7 +28,7 @@ impl Lines {
     pub(crate) fn follow(pipe: OwnedFd, sink: impl Fn(&[u8]) + 'static) -> io::Result<Rc<Self>> {
         let pipe = register(pipe, Interest::READABLE)?;
         let lines =
-            Rc::new(Self { pipe, lines: RefCell::default(), sink: Box::new(sink), ended: Cell::new(false) });
+            Rc::new(Self { pipe, lines: RefCell::default(), sink: Rc::new(sink), ended: Cell::new(false) });
         tokio::task::spawn_local(lines.clone().read());
         Ok(lines)
     }
@@ -49,16 +52,10 @@ impl Lines {
         self.ended.get()
     }
 
-    /// Takes what is there, as much as a pipe usually holds.
+    /// Reads what is there, as much as a pipe usually holds, for [`Self::rest`].
     pub(crate) fn take_now(&self) -> LineResult {
-        for _ in 0..LAST_READS {
-            let taken = self.read_some();
-            self.take_lines(usize::MAX);
-            if taken != LineResult::Much {
-                return taken;
-            }
-        }
-        LineResult::Much
+        let mut reads = (0..LAST_READS).map(|_| self.read_some());
+        reads.find(|taken| *taken != LineResult::Much).unwrap_or(LineResult::Much)
     }
 
     /// Takes so much of what is there that nobody waits for it.
@@ -92,15 +89,22 @@ impl Lines {
     fn take_lines(&self, most: usize) -> bool {
         // Taken out: whatever is done with a line, it may come back here.
         let mut lines = self.lines.take();
-        let more = lines.take(most, &self.sink);
+        let more = lines.take(most, &*self.sink);
         self.lines.replace(lines);
         more
     }
 
-    /// A line without an end is one, too, once nothing follows.
-    pub(crate) fn rest(&self) {
+    /// Hands out what is left: a line without an end is one, too, once nothing follows. A process may leave very many lines
+    /// behind: those beyond [`AT_LAST`] come in turns. Returns whether there were none.
+    pub(crate) fn rest(&self) -> bool {
         let mut lines = self.lines.take();
-        lines.take_rest(&self.sink);
+        if !lines.take(AT_LAST, &*self.sink) {
+            lines.take_rest(&*self.sink);
+            return true;
+        }
+        let sink = self.sink.clone();
+        tokio::task::spawn_local(async move { RestOfLines::new(lines).in_turns(&*sink).await });
+        false
     }
 }
 

@@ -11,11 +11,11 @@ use hostler_cgi::Environment;
 use hostler_config::directives::core::Rlimit;
 use hostler_config::directives::pool::programs_of_site;
 use hostler_config::pools;
-use hostler_gateway::Error;
 use hostler_gateway::backend::body::BodyLength;
 use hostler_gateway::backend::cgi::{Exchange, Input, Sink};
 use hostler_gateway::supervisor::Process;
 use hostler_gateway::supervisor::exec::Bounds;
+use hostler_gateway::{Error, RestOfLines};
 use hostler_wire::site::{Exit, Limits, Program, Run};
 use serde_bytes::ByteBuf;
 use std::collections::VecDeque;
@@ -230,6 +230,11 @@ impl ErrorLines {
 impl Sink for ErrorLines {
     fn line(&mut self, line: &[u8]) {
         log::script_line(&self.request, "cgi", &self.request.resource.filename, line);
+    }
+
+    fn rest(&mut self, lines: RestOfLines) {
+        let mut own = Self::of(&self.request);
+        tokio::task::spawn_local(async move { lines.in_turns(|line| own.line(line)).await });
     }
 }
 

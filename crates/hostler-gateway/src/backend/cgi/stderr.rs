@@ -2,7 +2,7 @@
 
 use super::Sink;
 use crate::LOGGED;
-use crate::lines::{AT_ONCE, LAST_READS, LONGEST, Lines};
+use crate::lines::{AT_ONCE, LAST_READS, LONGEST, Lines, RestOfLines};
 use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -90,11 +90,25 @@ impl<S: Sink> Stderr<S> {
             let mut space = [0; LONGEST];
             match rustix::io::read(pipe.as_fd(), &mut space) {
                 Ok(n @ 1..) => self.lines.buffer().extend_from_slice(&space[..n]),
-                _ => self.close(),
+                _ => break,
             }
-            self.take_lines(usize::MAX);
+        }
+        if self.take_lines(LINES) {
+            self.hand_over();
         }
         self.close();
+    }
+
+    /// Gives lines that are too many for now to the sink. The cause of an error is still found among the last ones.
+    fn hand_over(&mut self) {
+        let mut lines = std::mem::take(&mut self.lines);
+        let room = LOGGED.saturating_sub(self.logged);
+        lines.buffer().truncate(room);
+        let tail = lines.buffer().len().saturating_sub(KEPT * LONGEST);
+        let mut last = Lines::default();
+        last.buffer().extend_from_slice(&lines.buffer()[tail..]);
+        last.take_rest(|line| self.keep(line));
+        self.sink.rest(RestOfLines::new(lines));
     }
 
     pub(super) fn last_lines(&self) -> Vec<String> {
@@ -128,6 +142,10 @@ impl<S: Sink> Stderr<S> {
         if self.logged >= LOGGED {
             self.sink.line(b"(too much on stderr: the rest of this request is not logged)");
         }
+        self.keep(line);
+    }
+
+    fn keep(&mut self, line: &[u8]) {
         if self.last.len() == KEPT {
             self.last.pop_front();
         }

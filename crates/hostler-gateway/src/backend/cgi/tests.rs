@@ -2,7 +2,7 @@
 
 use super::*;
 use hostler_untested::wait::await_that;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::pin::Pin;
@@ -62,12 +62,19 @@ impl Input for Pieces {
     }
 }
 
+/// Lines, and of how many it was left to us when they are logged.
 #[derive(Clone, Default)]
-struct Seen(Rc<RefCell<Vec<String>>>);
+struct Seen(Rc<RefCell<Vec<String>>>, Rc<Cell<usize>>);
 
 impl Sink for Seen {
     fn line(&mut self, line: &[u8]) {
         self.0.borrow_mut().push(String::from_utf8_lossy(line).into_owned());
+    }
+
+    fn rest(&mut self, lines: RestOfLines) {
+        let before = self.0.borrow().len();
+        lines.at_once(|line| self.line(line));
+        self.1.set(self.0.borrow().len() - before);
     }
 }
 
@@ -182,6 +189,18 @@ async fn a_flood_on_stderr_blocks_nothing() {
     assert_eq!(talk.text().await, "end");
     let seen = talk.seen.0.borrow();
     assert_eq!((seen.len(), seen[0].as_str(), seen[19_999].as_str()), (20_000, "line 0", "line 19999"));
+}
+
+#[tokio::test]
+async fn lines_that_an_ended_program_has_left_are_not_logged_at_once() {
+    let mut talk = run("printf '\\n'; yes x | head -c 60000 >&2");
+    // Its end is there before its lines are looked at.
+    let process = format!("/proc/{}", talk.pid.as_raw_nonzero());
+    await_that("the program has ended", || !std::path::Path::new(&process).exists());
+    talk.text().await;
+    assert_eq!(talk.seen.0.borrow().len(), 30_000);
+    assert!(talk.seen.1.get() > 29_000, "{}", talk.seen.1.get());
+    assert_eq!(talk.exchange.stderr.last_lines(), ["x", "x", "x"]);
 }
 
 #[tokio::test]

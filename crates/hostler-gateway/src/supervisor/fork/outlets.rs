@@ -85,9 +85,9 @@ impl Outlets {
     pub(super) fn close(&mut self, worker: WorkerId) {
         let Some(outlet) = self.used.remove(&worker) else { return };
         let taken = outlet.lines.take_now();
-        outlet.lines.rest();
+        let is_told = outlet.lines.rest();
         // One that a process which it has left behind keeps full is of no use to another.
-        if taken == LineResult::Nothing && outlet.writer.is_some() && self.free.len() < KEPT {
+        if is_told && taken == LineResult::Nothing && outlet.writer.is_some() && self.free.len() < KEPT {
             self.free.push(outlet);
         }
     }
