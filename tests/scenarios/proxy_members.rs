@@ -2,7 +2,7 @@
 
 use crate::faults::await_that;
 use crate::proxy::{backend, head};
-use hostler_tests::{Server, Site, hostler};
+use hostler_tests::{Response, Server, Site, hostler};
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::process::{Command, Output};
@@ -116,6 +116,115 @@ fn what_the_operator_wants_goes_on_over_a_reload() {
     assert!(listed.contains("Dis"), "{listed}");
     let _ = done(&server, &["reset", "app"]);
     assert!(answers(&server, 4).contains('1'));
+}
+
+/// The page of balancer-manager for a balancer that has a nonce of the server's own.
+fn managed(ports: [u16; 2], more: &str) -> Server {
+    let [one, two] = ports;
+    let config = format!(
+        "<Proxy balancer://app>\nBalancerMember http://127.0.0.1:{one} route=one\n\
+         BalancerMember http://127.0.0.1:{two} route=two\nProxySet stickysession=SID\n</Proxy>\n\
+         ProxyPass /p/ balancer://app/\n<Location /manager>\nSetHandler balancer-manager\n</Location>\n\
+         <Directory @ROOT@/htdocs>\nAllowOverride All\n</Directory>\n{more}"
+    );
+    Site::new()
+        .config(&config)
+        .file("htdocs/led/.htaccess", "RewriteEngine On\nRewriteRule ^ /manager [L]\n")
+        .file("htdocs/own/.htaccess", "SetHandler balancer-manager\n")
+        .start()
+}
+
+/// Sends a form of the page's own to this path.
+fn submit(server: &Server, path: &str, nonce: &str, fields: &str) -> Response {
+    let body = format!("b=app&nonce={nonce}&{fields}");
+    let length = body.len();
+    server.request(
+        format!(
+            "POST {path} HTTP/1.1\r\nHost: a\r\nReferer: http://a/manager\r\nConnection: close\r\n\
+             Content-Type: application/x-www-form-urlencoded\r\nContent-Length: {length}\r\n\r\n{body}"
+        )
+        .as_bytes(),
+    )
+}
+
+fn nonce(server: &Server) -> String {
+    let page = server.get("/manager").text();
+    let (_, rest) = page.split_once("b=app&amp;nonce=").expect("the page links to the balancer");
+    rest.split('"').next().expect("a link ends").to_owned()
+}
+
+#[test]
+fn balancer_manager_changes_members_and_reloads_keep_the_changes() {
+    let ((one, ..), (two, ..)) = (named("1"), named("2"));
+    let server = managed([one, two], "");
+    let old = nonce(&server);
+    assert!(old.len() > 30, "{old}");
+    let member = format!("w=http://127.0.0.1:{one}");
+    let page = submit(&server, "/manager", "guessed", &format!("{member}&w_status_D=1")).text();
+    assert!(!page.contains("Dis "), "{page}");
+    let _ = server.await_error("the form has another nonce");
+    let page = submit(&server, "/manager", &old, "b_wyes=1&b_nwrkr=http://127.0.0.1:1/").text();
+    assert!(page.contains("[2 Used]"), "{page}");
+    let _ = server.await_error("members are added in the configuration only");
+    let page = submit(&server, "/manager", &old, &format!("{member}&w_status_D=1&w_lf=7&w_wr=uno")).text();
+    assert!(page.contains("Init Dis "), "{page}");
+    let _ = server.await_error(&format!("http://127.0.0.1:{one} of balancer://app changed by 127.0.0.1"));
+    assert!(submit(&server, "/manager", &old, "b_lbm=bybusyness&b_ss=JS|js").text().contains("JS|js"));
+    assert_eq!(answers(&server, 4), "2222");
+    assert!(done(&server, &["list"]).contains("Dis"), "both ways of the operator change the same");
+
+    let file = server.site().path("httpd.conf");
+    let reloaded = Command::new(hostler()).arg("reload").arg("-f").arg(&file).output().expect("hostler runs");
+    assert!(reloaded.status.success(), "{reloaded:?}");
+    assert_eq!(answers(&server, 4), "2222");
+    let page = server.get("/manager").text();
+    for kept in ["Init Dis ", "<td>uno</td><td></td><td>7.00</td>", "JS|js", "<td>bybusyness</td>"] {
+        assert!(page.contains(kept), "{kept}: {page}");
+    }
+    assert_ne!(nonce(&server), old);
+    let page = submit(&server, "/manager", &old, &format!("{member}&w_status_D=0")).text();
+    assert!(page.contains("Init Dis "), "pages of the generation before change nothing: {page}");
+    let _ = done(&server, &["reset", "app"]);
+    let page = server.get("/manager").text();
+    assert!(page.contains("<td>one</td><td></td><td>1.00</td>") && page.contains("<td>SID</td>"), "{page}");
+}
+
+/// A tenant's access file has no say: it can neither name the handler nor lead a request to it that changes something.
+#[test]
+fn balancer_manager_changes_nothing_for_access_files() {
+    let ((one, ..), (two, ..)) = (named("1"), named("2"));
+    let server = managed([one, two], "");
+    let member = format!("w=http://127.0.0.1:{one}");
+    let page = submit(&server, "/led/x", &nonce(&server), &format!("{member}&w_status_D=1")).text();
+    assert!(page.contains("Balancer Manager") && !page.contains("Init Dis "), "{page}");
+    let _ = server.await_error("only a client's own request may change it");
+    assert_eq!(server.get("/own/").status, 500);
+}
+
+/// Two virtual hosts may have balancers of one name: neither's page changes the other's, nor does a reload mix them.
+#[test]
+fn balancer_manager_changes_its_own_virtual_host() {
+    let ((one, ..), (two, ..)) = (named("1"), named("2"));
+    let other = format!(
+        "<VirtualHost *:@PORT@>\nServerName first.test\n</VirtualHost>\n\
+         <VirtualHost *:@PORT@>\nServerName other.test\nBalancerInherit Off\nProxyPassInherit Off\n\
+         <Proxy balancer://app>\nBalancerMember http://127.0.0.1:{one}\nBalancerMember http://127.0.0.1:{two}\n\
+         </Proxy>\nProxyPass /p/ balancer://app/\n</VirtualHost>\n"
+    );
+    let server = managed([one, two], &other);
+    let fields = format!("w=http://127.0.0.1:{one}&w_status_D=1");
+    assert!(submit(&server, "/manager", &nonce(&server), &fields).text().contains("Init Dis "));
+    let of_other = || -> String {
+        let request = b"GET /p/a HTTP/1.1\r\nHost: other.test\r\nConnection: close\r\n\r\n";
+        (0..4).map(|_| server.request(request).text().chars().next().unwrap_or('?')).collect()
+    };
+    assert_eq!(answers(&server, 4), "2222");
+    assert!(of_other().contains('1'));
+    let file = server.site().path("httpd.conf");
+    let reloaded = Command::new(hostler()).arg("reload").arg("-f").arg(&file).output().expect("hostler runs");
+    assert!(reloaded.status.success(), "{reloaded:?}");
+    assert_eq!(answers(&server, 4), "2222");
+    assert!(of_other().contains('1'));
 }
 
 /// A servlet container as far as AJP13 goes: it answers questions whether it is there, and each request with one word.

@@ -33,6 +33,7 @@ pub(crate) mod perl;
 pub(crate) mod php;
 pub(crate) mod plain;
 pub(crate) mod proxy;
+pub(crate) mod proxy_balancer;
 pub(crate) mod proxy_fcgi;
 pub(crate) mod proxy_html;
 pub(crate) mod ratelimit;

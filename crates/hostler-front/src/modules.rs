@@ -6,13 +6,13 @@ use crate::hook::registry::Module;
 use crate::module::{
     actions, alias, asgi, asis, auth, autoindex, buffer, cern_meta, cgi, charset_lite, core, data, deflate,
     dir, env, expires, ext_filter, fcgid, filter, headers, imagemap, include, info, jk, log_debug,
-    log_forensic, logio, negotiation, perl, php, plain, proxy, proxy_fcgi, proxy_html, ratelimit, reflector,
-    remoteip, rewrite, sed, servlet, session, speling, ssl, status, substitute, unique_id, userdir,
-    usertrack, vhost_alias, wsgi, xml2enc,
+    log_forensic, logio, negotiation, perl, php, plain, proxy, proxy_balancer, proxy_fcgi, proxy_html,
+    ratelimit, reflector, remoteip, rewrite, sed, servlet, session, speling, ssl, status, substitute,
+    unique_id, userdir, usertrack, vhost_alias, wsgi, xml2enc,
 };
 
 /// The modules.
-pub(crate) static MODULES: [&Module; 62] = [
+pub(crate) static MODULES: [&Module; 63] = [
     // It answers for pages instead of the core.
     &include::MODULE,
     &core::MODULE,
@@ -55,6 +55,7 @@ pub(crate) static MODULES: [&Module; 62] = [
     &php::MODULE,
     &plain::MODULE,
     &proxy::MODULE,
+    &proxy_balancer::MODULE,
     &jk::MODULE,
     &wsgi::MODULE,
     &wsgi::guard::MODULE,

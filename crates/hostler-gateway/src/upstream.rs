@@ -15,6 +15,7 @@ mod resolve;
 mod secure;
 mod session;
 mod stream;
+mod tuning;
 
 pub use balancer::{Balancer, Choice, ChosenMember, Method, NoMember};
 pub use connection::Connection;
@@ -25,3 +26,4 @@ pub use member::{Health, States, Upstream, UpstreamSettings, Usage};
 pub use resolve::{NotConnected, Target, in_turn};
 pub use secure::Secure;
 pub use session::{Session, Sticky, route_of};
+pub use tuning::{BalancerTuning, MemberTuning, Routes};

@@ -104,19 +104,64 @@ pub struct FrontPlan {
     pub site_idle_secs: u32,
     /// The versions of engines on which the configuration's language depends, by the engine's name.
     pub versions: Vec<(String, Vec<String>)>,
-    /// Member states reported by the outgoing front.
-    pub backends: Vec<MemberState>,
+    /// States of balancers and their members reported by the outgoing front.
+    pub backends: BackendStates,
+}
+
+/// The states of balancers and their members, passed from one generation to the next.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BackendStates {
+    /// Balancers with settings that the operator has changed.
+    pub balancers: Vec<BalancerState>,
+    /// All members.
+    pub members: Vec<MemberState>,
+}
+
+/// The settings of a balancer that the operator has changed; `None`: as in the configuration.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BalancerState {
+    /// The virtual host that the balancer belongs to.
+    pub host: String,
+    /// The balancer's name.
+    pub balancer: String,
+    /// `lbmethod`
+    pub method: Option<String>,
+    /// `timeout`, in milliseconds; 0: none.
+    pub timeout_ms: Option<u64>,
+    /// `maxattempts`
+    pub max_attempts: Option<u32>,
+    /// `nofailover`
+    pub no_failover: Option<bool>,
+    /// `stickysession`: the names of the cookie and of the parameter; inside, `None`: no sessions.
+    pub sticky: Option<Option<(String, String)>>,
+}
+
+/// Settings of a member that the operator has changed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MemberSettings {
+    /// `loadfactor`, times 100.
+    pub load_factor: u32,
+    /// `lbset`
+    pub set: u32,
+    /// `route`
+    pub route: String,
+    /// `redirect`
+    pub redirect: String,
 }
 
 /// The state of a balancer's member, passed from one generation to the next.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MemberState {
+    /// The virtual host that the balancer belongs to.
+    pub host: String,
     /// The balancer's name.
     pub balancer: String,
     /// The member's URL.
     pub member: String,
     /// States that the operator has set by a command, as bits.
     pub states: Option<u8>,
+    /// Other settings that the operator has changed.
+    pub settings: Option<MemberSettings>,
     /// It has failed, so many milliseconds ago.
     pub failed_ms: Option<u64>,
     /// It has failed its checks.

@@ -7,7 +7,7 @@
 use serde::{Deserialize, Serialize};
 
 /// The form of [`Report`]: a command of another release says so instead of guessing.
-pub const FORM: u32 = 6;
+pub const FORM: u32 = 7;
 /// Longest report, in bytes: ten thousand sites and all their pools.
 pub const MAX_REPORT: usize = 16 << 20;
 
@@ -36,6 +36,8 @@ pub struct Report {
     pub sites: Vec<Site>,
     /// The pools that have been asked for.
     pub pools: Vec<Pool>,
+    /// Balancers with settings that the operator has changed.
+    pub balancers: Vec<super::plan::BalancerState>,
     /// Members of balancers.
     pub members: Vec<Member>,
     /// The reason why the request was refused, as a sentence.

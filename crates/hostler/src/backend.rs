@@ -4,7 +4,8 @@
 use crate::cli::{Backend, BackendChange};
 use crate::status::{ask, members};
 use crate::{Failed, load, signal};
-use hostler_wire::plan::MemberState;
+use hostler_config::directives::jk::Kind;
+use hostler_wire::plan::BackendStates;
 use hostler_wire::report::{Ask, Change};
 
 pub(crate) fn command(args: &Backend) -> Result<(), Failed> {
@@ -42,12 +43,19 @@ fn is_name(wanted: &str, name: &str) -> bool {
     wanted.strip_prefix("balancer://").unwrap_or(wanted).trim_end_matches('/').eq_ignore_ascii_case(name)
 }
 
-/// Returns the states of members from the running server, if there is one: for the plan of its next generation.
-pub(crate) fn known(config: &hostler_config::Config) -> Vec<MemberState> {
-    if config.servers.iter().all(|server| server.conf.proxy.balancers.is_empty()) {
-        return Vec::new();
+/// Returns the states of balancers and members from the running server, if there is one: for the plan of its next
+/// generation.
+pub(crate) fn known(config: &hostler_config::Config) -> BackendStates {
+    let has_balancers = |server: &std::sync::Arc<hostler_config::Server>| {
+        let of_jk =
+            |worker: &hostler_config::directives::jk::Worker| matches!(worker.kind, Kind::Containers(_));
+        !server.conf.proxy.balancers.is_empty() || server.conf.jk.workers.iter().any(|worker| of_jk(worker))
+    };
+    if !config.servers.iter().any(has_balancers) {
+        return BackendStates::default();
     }
-    let Ok(running) = signal::find(config) else { return Vec::new() };
-    let report = ask::report(&running.pid_file, &Ask::Report);
-    report.map_or_else(|_| Vec::new(), |report| report.members.into_iter().map(|one| one.state).collect())
+    let Ok(running) = signal::find(config) else { return BackendStates::default() };
+    let Ok(report) = ask::report(&running.pid_file, &Ask::Report) else { return BackendStates::default() };
+    let members = report.members.into_iter().map(|one| one.state).collect();
+    BackendStates { balancers: report.balancers, members }
 }

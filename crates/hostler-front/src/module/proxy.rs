@@ -18,7 +18,7 @@
 
 pub(crate) mod answer;
 pub(crate) mod checks;
-mod choice;
+pub(crate) mod choice;
 mod containers;
 mod fast;
 mod http2;

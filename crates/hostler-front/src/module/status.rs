@@ -1,10 +1,10 @@
 //! `SetHandler server-status` (mod_status): a page for people, `?auto` for the monitors that read mod_status, and
 //! `SetHandler hostler-metrics` for Prometheus. The same figures for the terminal are in `report`.
 
-mod auto;
+pub(crate) mod auto;
 mod html;
 mod limits;
-mod members;
+pub(crate) mod members;
 mod metrics;
 pub(crate) mod report;
 
@@ -34,8 +34,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 pub(crate) static MODULE: Module = Module {
     handlers: &[
         Handler {
-            // Of members of balancers one learns there; they are changed by `hostler backend`.
-            names: &["server-status", "balancer-manager"],
+            names: &["server-status"],
             types: &[],
             when: |_| true,
             settles: false,
@@ -197,12 +196,7 @@ pub(crate) fn metrics(request: &mut Request) -> Result<Body, Halt> {
 /// Figures are only asked for, and only where the server's configuration shows them: an expression in a site's access
 /// file, or a site's program, may have named the handler. `otherwise`: the status of other methods.
 fn check(request: &mut Request, otherwise: u16) -> Result<(), Halt> {
-    if request.resource.dir.core.shows_figures != Some(true) {
-        let message = "figures of all sites are shown where the server's configuration says so (SetHandler, AddHandler \
-                       outside of .htaccess), not where an access file or a program of one site does";
-        log::request(request, Severity::Error, "status", message);
-        return Err(Halt::Status(500));
-    }
+    operators_only(request, "status")?;
     if request.is_get() {
         return Ok(());
     }
@@ -212,8 +206,19 @@ fn check(request: &mut Request, otherwise: u16) -> Result<(), Halt> {
     Err(Halt::Status(otherwise))
 }
 
+/// Refuses handlers of the operator where the server's configuration does not name them.
+pub(crate) fn operators_only(request: &Request, module: &'static str) -> Result<(), Halt> {
+    if request.resource.dir.core.shows_figures == Some(true) {
+        return Ok(());
+    }
+    let message = "figures of all sites are shown where the server's configuration says so (SetHandler, AddHandler \
+                   outside of .htaccess), not where an access file or a program of one site does";
+    log::request(request, Severity::Error, module, message);
+    Err(Halt::Status(500))
+}
+
 /// The date of the program's file, as Apache writes when it was built.
-fn built() -> String {
+pub(crate) fn built() -> String {
     let changed = std::fs::metadata("/proc/self/exe").and_then(|file| file.modified());
     let Ok(changed) = changed else { return "unknown".to_owned() };
     let mut out = Vec::new();

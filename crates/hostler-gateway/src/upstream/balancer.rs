@@ -2,8 +2,9 @@
 
 use super::member::{States, Upstream};
 use super::session::Session;
+use super::tuning::BalancerTuning;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 /// The method by which a balancer chooses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -27,6 +28,8 @@ pub struct Balancer {
     no_failover: bool,
     /// If all have failed, they are tried at once.
     force_recovery: bool,
+    /// The operator's changes.
+    tuning: RwLock<Arc<BalancerTuning>>,
     /// Held while one is chosen: scores change together.
     choosing: Mutex<()>,
 }
@@ -70,7 +73,42 @@ impl Balancer {
         no_failover: bool,
         force_recovery: bool,
     ) -> Self {
-        Self { name: name.into(), members, method, no_failover, force_recovery, choosing: Mutex::default() }
+        let (tuning, choosing) = (RwLock::default(), Mutex::default());
+        Self { name: name.into(), members, method, no_failover, force_recovery, tuning, choosing }
+    }
+
+    /// Returns the operator's changes.
+    #[must_use]
+    pub fn tuning(&self) -> Arc<BalancerTuning> {
+        self.tuning.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Sets the operator's changes, instead of earlier ones.
+    pub fn tune(&self, tuning: BalancerTuning) {
+        *self.tuning.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(tuning);
+    }
+
+    /// Returns the method by which it chooses now.
+    #[must_use]
+    pub fn method(&self) -> Method {
+        self.tuning().method.unwrap_or(self.method)
+    }
+
+    /// Returns whether a session waits for its own member now.
+    #[must_use]
+    pub fn no_failover(&self) -> bool {
+        self.tuning().no_failover.unwrap_or(self.no_failover)
+    }
+
+    /// Starts the scores again after a change of load factors, as Apache does: a member alone has the factor 1.
+    pub fn reset_scores(&self) {
+        let _choosing = self.choosing.lock().unwrap_or_else(PoisonError::into_inner);
+        if let [alone] = &*self.members {
+            alone.tuned.load_factor.store(100, Relaxed);
+        }
+        for member in &self.members {
+            member.score.store(member.load_factor().into(), Relaxed);
+        }
     }
 
     /// Its name, without `balancer://`.
@@ -99,7 +137,7 @@ impl Balancer {
                 self.note(index);
                 return Ok(self.chosen(index, !is_own));
             }
-            if self.no_failover && self.members.iter().any(|member| *member.settings().route == *route) {
+            if self.no_failover() && self.members.iter().any(|member| *member.routes().own == *route) {
                 return Err(NoMember::OfSession);
             }
         }
@@ -122,22 +160,22 @@ impl Balancer {
 
     /// The member of a session's route, or the one that takes over for it.
     fn of_route(&self, route: &str, tried: &[usize]) -> Option<(usize, bool)> {
-        let at = self.members.iter().position(|member| *member.settings().route == *route)?;
+        let at = self.members.iter().position(|member| *member.routes().own == *route)?;
         let may = |index: usize| !tried.contains(&index) && self.members[index].is_usable();
         if may(at) {
             return Some((at, true));
         }
-        let redirect = &self.members[at].settings().redirect;
+        let redirect = &self.members[at].routes().redirect;
         let other = self
             .members
             .iter()
-            .position(|member| !redirect.is_empty() && member.settings().route == *redirect)?;
+            .position(|member| !redirect.is_empty() && member.routes().own == *redirect)?;
         may(other).then_some((other, false))
     }
 
     /// A member that was not chosen by its score has served one more all the same.
     fn note(&self, index: usize) {
-        if self.method != Method::ByRequests {
+        if self.method() != Method::ByRequests {
             return;
         }
         let all: Vec<usize> =
@@ -152,11 +190,11 @@ impl Balancer {
                 !tried.contains(index) && !is(*index, States::DRAIN) && self.members[*index].is_usable()
             })
             .collect();
-        let mut sets: Vec<u32> = self.members.iter().map(|member| member.settings().set).collect();
+        let mut sets: Vec<u32> = self.members.iter().map(|member| member.set()).collect();
         sets.sort_unstable();
         sets.dedup();
         let of = |set: u32, standby: bool| -> Vec<usize> {
-            let all = may.iter().copied().filter(|index| self.members[*index].settings().set == set);
+            let all = may.iter().copied().filter(|index| self.members[*index].set() == set);
             all.filter(|index| is(*index, States::HOT_STANDBY) == standby).collect()
         };
         for standby in [false, true] {
@@ -177,9 +215,7 @@ impl Balancer {
         let wanted = (0..self.members.len())
             .filter(|index| {
                 let member = &self.members[*index];
-                member.settings().set == set
-                    && !is_spare(index)
-                    && member.states().has(States::HOT_STANDBY) == standby
+                member.set() == set && !is_spare(index) && member.states().has(States::HOT_STANDBY) == standby
             })
             .count();
         let missing = wanted.saturating_sub(candidates.len());
@@ -190,13 +226,13 @@ impl Balancer {
     fn best_of(&self, candidates: &[usize]) -> Option<usize> {
         let score = |index: usize| {
             let member = &self.members[index];
-            member.score.load(Relaxed) + i64::from(member.settings().load_factor)
+            member.score.load(Relaxed) + i64::from(member.load_factor())
         };
+        let method = self.method();
         let mut best: Option<usize> = None;
         for &index in candidates {
             let better = best.is_none_or(|best| {
-                let (load, least) =
-                    (self.members[index].load(self.method), self.members[best].load(self.method));
+                let (load, least) = (self.members[index].load(method), self.members[best].load(method));
                 load < least || (load == least && score(index) > score(best))
             });
             if better {
@@ -211,7 +247,7 @@ impl Balancer {
     fn settle(&self, candidates: &[usize], chosen: usize) {
         let mut total = 0;
         for &index in candidates {
-            let factor = i64::from(self.members[index].settings().load_factor);
+            let factor = i64::from(self.members[index].load_factor());
             self.members[index].score.fetch_add(factor, Relaxed);
             total += factor;
         }

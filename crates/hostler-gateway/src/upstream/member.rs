@@ -2,10 +2,11 @@
 
 use super::balancer::Method;
 use super::resolve::{CachedAddresses, NotConnected, Target};
+use super::tuning::{MemberTuning, Routes, Tuned};
 use crate::lookup::Asker;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU8, AtomicU32, AtomicU64};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
@@ -130,6 +131,8 @@ pub struct Upstream {
     states: AtomicU8,
     /// The states are not the configuration's any more.
     changed: AtomicBool,
+    /// Settings that the operator has changed.
+    pub(super) tuned: Tuned,
     /// It has failed its checks.
     unchecked: AtomicBool,
     /// Milliseconds from `since` to its last failure, and 1; 0: it fares well.
@@ -172,6 +175,7 @@ impl Upstream {
             asker: Asker::new(1),
             states: AtomicU8::new(settings.states.0),
             changed: AtomicBool::new(false),
+            tuned: Tuned::of(&settings),
             unchecked: AtomicBool::new(false),
             settings,
             failed: AtomicU64::new(failed),
@@ -221,6 +225,49 @@ impl Upstream {
     #[must_use]
     pub fn changed_states(&self) -> Option<States> {
         self.changed.load(Relaxed).then(|| self.states())
+    }
+
+    /// Returns its present `loadfactor`, times 100.
+    #[must_use]
+    pub fn load_factor(&self) -> u32 {
+        self.tuned.load_factor.load(Relaxed)
+    }
+
+    /// Returns its present `lbset`.
+    #[must_use]
+    pub fn set(&self) -> u32 {
+        self.tuned.set.load(Relaxed)
+    }
+
+    /// Returns its present routes.
+    #[must_use]
+    pub fn routes(&self) -> Arc<Routes> {
+        self.tuned.routes.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Returns the settings that the operator has set, if any were.
+    #[must_use]
+    pub fn changed_tuning(&self) -> Option<MemberTuning> {
+        self.tuned.changed.load(Relaxed).then(|| self.tuning())
+    }
+
+    /// Returns the present values of the settings that the operator may change.
+    #[must_use]
+    pub fn tuning(&self) -> MemberTuning {
+        MemberTuning { load_factor: self.load_factor(), set: self.set(), routes: (*self.routes()).clone() }
+    }
+
+    /// Sets them; `None`: as in the configuration.
+    pub fn tune(&self, tuning: Option<MemberTuning>) {
+        let is_changed = tuning.is_some();
+        self.tuned.store(tuning.unwrap_or_else(|| MemberTuning::of(&self.settings)));
+        self.tuned.changed.store(is_changed, Relaxed);
+    }
+
+    /// Returns its place in the balancer's order: of equal loads the highest is chosen.
+    #[must_use]
+    pub fn score(&self) -> i64 {
+        self.score.load(Relaxed)
     }
 
     /// Returns whether it has failed its checks, and not passed them again.
@@ -330,7 +377,7 @@ impl Upstream {
             Method::ByRequests => 0,
             Method::ByTraffic => {
                 let bytes = self.sent.load(Relaxed) + self.received.load(Relaxed);
-                bytes.saturating_mul(100) / u64::from(self.settings.load_factor.max(1))
+                bytes.saturating_mul(100) / u64::from(self.load_factor().max(1))
             }
             Method::ByBusyness => u64::from(self.busy.load(Relaxed)),
         }

@@ -40,7 +40,7 @@ pub(super) fn json(members: &[Member]) -> Vec<Value> {
             "member": member.state.member,
             "route": member.route,
             "state": member.words,
-            "changed": member.state.states.is_some(),
+            "changed": member.state.states.is_some() || member.state.settings.is_some(),
             "failed_ms_ago": member.state.failed_ms,
             "busy": member.busy,
             "requests": member.requests,

@@ -234,6 +234,9 @@ pub struct BalancerParameters {
     pub fail_on_status: Option<Vec<u16>>,
     /// `failontimeout`: a member that does not answer in time is left alone.
     pub fail_on_timeout: Option<bool>,
+    /// `nonce`: what a form of balancer-manager has to send to change something (default: a random one); empty: nothing
+    /// can be changed there.
+    pub nonce: Option<Box<str>>,
     /// `forcerecovery`: where all members are left alone, they are tried at once (default: On).
     pub force_recovery: Option<bool>,
 }
@@ -258,9 +261,9 @@ impl BalancerParameters {
             "failonstatus" => self.fail_on_status = Some(statuses(value)?),
             "failontimeout" => self.fail_on_timeout = Some(flag(value)?),
             "forcerecovery" => self.force_recovery = Some(flag(value)?),
-            // Members are those that the configuration has, and nobody changes them by a web page.
+            // Members are those that the configuration has: none is added while the server runs.
             "growth" => drop(number(value, 1..=100_u32)?),
-            "nonce" => {}
+            "nonce" => self.nonce = Some(nonce(value)?),
             _ => return Ok(false),
         }
         Ok(true)
@@ -273,8 +276,14 @@ impl BalancerParameters {
     pub fn over(&self, main: &Self) -> Self {
         over!(self, main,
             sticky, separator, no_failover, timeout, max_attempts, method, semicolon, fail_on_status, fail_on_timeout,
-            force_recovery;)
+            nonce, force_recovery;)
     }
+}
+
+impl Method {
+    /// All of them, by their names in the configuration.
+    pub const NAMES: [(&str, Self); 3] =
+        [("byrequests", Self::ByRequests), ("bytraffic", Self::ByTraffic), ("bybusyness", Self::ByBusyness)];
 }
 
 fn method_of(value: &str) -> Result<Method, String> {
@@ -284,15 +293,22 @@ fn method_of(value: &str) -> Result<Method, String> {
                 .to_owned(),
         );
     }
-    let known = [
-        ("byrequests", Method::ByRequests),
-        ("bytraffic", Method::ByTraffic),
-        ("bybusyness", Method::ByBusyness),
-    ];
-    choice(value, &known)
+    choice(value, &Method::NAMES)
 }
 
-fn sticky(value: &str) -> Result<(Box<str>, Box<str>), String> {
+fn nonce(value: &str) -> Result<Box<str>, String> {
+    match value {
+        _ if value.eq_ignore_ascii_case("none") => Ok("".into()),
+        _ if value.len() > 36 => Err(format!("\"{value}\" is longer than 36 characters")),
+        _ => Ok(value.into()),
+    }
+}
+
+/// The names of a session's cookie and of its parameter.
+///
+/// # Errors
+/// The text is none, or too long.
+pub fn sticky(value: &str) -> Result<(Box<str>, Box<str>), String> {
     let (cookie, path) = value.split_once('|').unwrap_or((value, value));
     if cookie.is_empty() || path.is_empty() || value.len() > 62 {
         return Err(format!(

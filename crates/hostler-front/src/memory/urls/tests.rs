@@ -50,7 +50,7 @@ fn thread(config: &str) -> Rc<Thread> {
         site_limits: vec![SiteLimits::default(); hosts],
         site_idle_secs: 0,
         versions: Vec::new(),
-        backends: Vec::new(),
+        backends: hostler_wire::plan::BackendStates::default(),
     };
     Thread::new(start::begin(plan, Vec::new(), 0).unwrap().shared, 0)
 }

@@ -6,7 +6,7 @@ use crate::log::{self, Severity};
 use crate::request::Request;
 use crate::request::flow::Halt;
 use hostler_config::directives::proxy::parameters::BalancerParameters;
-use hostler_gateway::upstream::{Choice, Session, Sticky, route_of};
+use hostler_gateway::upstream::{BalancerTuning, Choice, Session, Sticky, route_of};
 use std::time::{Duration, Instant};
 
 /// The interval of checks whether a balancer has a member again (`timeout=`).
@@ -29,6 +29,9 @@ impl Balanced {
         if let Some(mounted) = mounted(request) {
             mounted.rule.apply(&mut parameters);
         }
+        if let Whose::Balancer(balancer, _) = whose {
+            tuned(&mut parameters, &balancer.tuning());
+        }
         let session = parameters.sticky.as_ref().and_then(|(cookie, parameter)| {
             let cookies = request.target.headers_in.joined(b"Cookie").unwrap_or_default();
             let separator = parameters.separator.unwrap_or(Some(b'.'));
@@ -44,6 +47,18 @@ impl Balanced {
         let most = self.parameters.max_attempts.map_or(balancer.members().len(), |most| most as usize + 1);
         self.tried.len() < most
     }
+}
+
+/// Puts the operator's changes over the configuration's parameters.
+pub(crate) fn tuned(parameters: &mut BalancerParameters, tuning: &BalancerTuning) {
+    if let Some(timeout) = tuning.timeout {
+        parameters.timeout = Some(timeout).filter(|timeout| !timeout.is_zero());
+    }
+    if let Some(sticky) = &tuning.sticky {
+        parameters.sticky.clone_from(sticky);
+    }
+    parameters.max_attempts = tuning.max_attempts.or(parameters.max_attempts);
+    parameters.no_failover = tuning.no_failover.or(parameters.no_failover);
 }
 
 /// Chooses the member that answers.
@@ -93,7 +108,7 @@ fn one(request: &Request, destination: &Destination) -> Result<Destination, Halt
 
 /// The environment tells who was chosen, and why.
 fn tell(request: &mut Request, balancer: &str, to: &Destination, balanced: &Balanced, changed: bool) {
-    let route = to.upstream.settings().route.as_bytes().to_vec();
+    let route = to.upstream.routes().own.as_bytes().to_vec();
     request.env.set("BALANCER_NAME", format!("balancer://{balancer}"));
     request.env.set("BALANCER_WORKER_NAME", to.upstream.name().to_owned());
     request.env.set("BALANCER_WORKER_ROUTE", route);

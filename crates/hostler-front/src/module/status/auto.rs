@@ -86,7 +86,7 @@ fn members(out: &mut String, at: usize, balancer: &Balancer) {
 }
 
 /// A member's states, in mod_proxy_balancer's words, with a blank behind each.
-pub(super) fn state(member: &Upstream) -> String {
+pub(crate) fn state(member: &Upstream) -> String {
     let mut states = vec!["Init"];
     states.extend(member.states().words());
     match member.health() {

@@ -48,15 +48,14 @@ fn one_balancer(out: &mut String, balancer: &Balancer) {
     );
     for member in balancer.members() {
         let [busy, chosen, failures, sent, received] = member.figures();
-        let settings = member.settings();
         let _ = writeln!(
             out,
             "<tr><td>{}</td><td>{}</td><td>{:.2}</td><td>{}</td><td>{}</td><td>{busy}</td><td>{chosen}</td>\
              <td>{failures}</td><td>{sent}</td><td>{received}</td></tr>",
             escaped(member.name()),
-            escaped(&settings.route),
-            f64::from(settings.load_factor) / 100.0,
-            settings.set,
+            escaped(&member.routes().own),
+            f64::from(member.load_factor()) / 100.0,
+            member.set(),
             state(member),
         );
     }

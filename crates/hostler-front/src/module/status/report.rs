@@ -112,6 +112,7 @@ fn report(shared: &SharedState, generation: u32, started: Instant) -> Report {
             .chain(&shared.of::<Sockets>().statuses())
             .map(pool)
             .collect(),
+        balancers: members::balancers(shared),
         members: members::all(shared),
         refused: None,
     }
