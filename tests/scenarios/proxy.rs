@@ -55,6 +55,35 @@ fn proxied(port: u16) -> Server {
     Site::new().config(&format!("ProxyPass /p/ http://127.0.0.1:{port}/ retry=0\n")).start()
 }
 
+/// Interim responses have no body: a length or a coding in one would change how the client reads the next response.
+#[test]
+fn interim_responses_of_another_server_have_no_framing() {
+    let (port, _) = backend(always(
+        b"HTTP/1.1 103 Early Hints\r\nLink: </x>\r\nContent-Length: 5\r\nConnection: X-Hop\r\nX-Hop: a\r\n\r\n\
+          HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 3\r\n\r\nhi\n",
+    ));
+    let server = Site::new()
+        .config(&format!(
+            "ProxyPass /p/ http://127.0.0.1:{port}/\n\
+             <Directory @ROOT@/htdocs>\nOptions +Includes\nAddOutputFilter INCLUDES .shtml\n</Directory>\n"
+        ))
+        .file("htdocs/page.shtml", "<!--#include virtual=\"/p/part\" -->")
+        .start();
+    let exchange = |path: &str| {
+        let mut stream = TcpStream::connect(("127.0.0.1", server.port())).expect("a connection");
+        write!(stream, "GET {path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n").expect("sent");
+        let interim = head(&mut stream).expect("a head");
+        let mut rest = String::new();
+        stream.read_to_string(&mut rest).expect("the rest");
+        (interim, rest)
+    };
+    let (interim, rest) = exchange("/p/a");
+    assert_eq!(interim, "HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n");
+    assert!(rest.starts_with("HTTP/1.1 200 OK\r\n") && rest.ends_with("hi\n"), "{rest}");
+    let (first, _) = exchange("/page.shtml");
+    assert!(first.starts_with("HTTP/1.1 200 OK\r\n"), "a part of a page has none: {first}");
+}
+
 #[test]
 fn links_in_pages_of_another_server_are_changed() {
     let (port, _) = backend(always(

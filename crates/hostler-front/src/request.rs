@@ -38,7 +38,7 @@ use crate::values::table::Table;
 use crate::values::text;
 use bytes::Bytes;
 use hostler_config::Server;
-use hostler_http1::framing::is_hop_by_hop;
+use hostler_http1::framing::{has_token, is_hop_by_hop};
 use hostler_http1::head::{self, Head};
 use hostler_wire::plan::SiteId;
 use std::cell::Cell;
@@ -259,12 +259,24 @@ impl Request {
     }
 
     /// Sends an interim response ahead of the answer, where the client's protocol knows such (RFC 9110 §15.2). Fields about
-    /// the connection or the length of a body are left out: they would change how the client reads what follows.
-    pub(crate) fn tell_early<'a>(&self, status: u16, fields: impl Iterator<Item = (&'a [u8], &'a [u8])>) {
+    /// the connection or the length of a body are left out: they would change how the client reads what follows (RFC 9110
+    /// §7.6.1, §8.6).
+    pub(crate) fn tell_early<'a>(
+        &self,
+        status: u16,
+        fields: impl Iterator<Item = (&'a [u8], &'a [u8])> + Clone,
+    ) {
         let early = self.reply.early.as_ref().filter(|_| !self.is_part()).and_then(Weak::upgrade);
         let Some(early) = early else { return };
-        let may_pass = |name: &[u8]| !(is_hop_by_hop(name) || name.eq_ignore_ascii_case(b"content-length"));
-        early.tell(&early::head(status, fields.filter(|(name, _)| may_pass(name))));
+        let all = fields.clone();
+        let is_named = |name: &[u8]| {
+            let mut connection = all.clone().filter(|(known, _)| known.eq_ignore_ascii_case(b"connection"));
+            connection.any(|(_, value)| has_token(value, name))
+        };
+        let is_framing = |name: &[u8]| is_hop_by_hop(name) || name.eq_ignore_ascii_case(b"content-length");
+        let may_pass =
+            |(name, value): &(&[u8], &[u8])| !(is_framing(name) || is_named(name) || value.contains(&b'\n'));
+        early.tell(&early::head(status, fields.filter(may_pass)));
     }
 
     /// The whole answer is made by what hears of a client that leaves ([`Budget::end_with_client`](crate::limits::budget::Budget)).

@@ -2,7 +2,6 @@
 
 use super::outgoing;
 use super::target::Destination;
-use crate::io::early;
 use crate::request::reply::Marks;
 use crate::request::{Request, variables};
 use crate::values::table::Table;
@@ -12,7 +11,6 @@ use hostler_config::directives::proxy::{Dir as ProxyDir, Via, reverse};
 use hostler_gateway::backend::http::ServerAnswer;
 use hostler_http1::framing::is_hop_by_hop;
 use hostler_http1::head::HTTP_11;
-use std::rc::Weak;
 
 /// Returns whether a field is about the connection to that server, not the answer.
 pub(crate) fn is_of_connection(name: &[u8]) -> bool {
@@ -79,14 +77,12 @@ pub(super) fn tell_early(request: &Request, said: &ServerAnswer) {
         let how = request.env.find("proxy-interim-response");
         how.is_some_and(|how| how.eq_ignore_ascii_case(b"suppress"))
     };
-    let may = said.head.status > 101 && !request.is_sub();
-    let Some(early) = request.reply.early.as_ref().filter(|_| may).and_then(Weak::upgrade) else { return };
-    if is_suppressed() {
+    if said.head.status <= 101 || is_suppressed() {
         return;
     }
     let fields = said.head.fields.iter().map(|(name, value)| (name.of(&said.bytes), value.of(&said.bytes)));
-    let passed = fields.filter(|(name, value)| !is_of_connection(name) && !value.contains(&b'\n'));
-    early.tell(&early::head(said.head.status, passed));
+    let passed = fields.filter(|(name, _)| !name.eq_ignore_ascii_case(b"proxy-authenticate"));
+    request.tell_early(said.head.status, passed);
 }
 
 /// Returns the trailers of a response's body, as far as they are allowed.
