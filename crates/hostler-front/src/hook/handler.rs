@@ -11,6 +11,7 @@ use crate::log::{self, Severity};
 use crate::request::Request;
 use crate::request::flow::Halt;
 use bytes::Bytes;
+use hostler_config::directives::reach;
 use hostler_http1::framing;
 
 /// The handler where no other is named.
@@ -85,7 +86,7 @@ fn by_type(request: &Request) -> Option<Bytes> {
 /// `LimitRequestBody` and `KeptBodySize`: the body's limit from here on, and the announced length against it.
 pub(crate) fn limit_body(request: &Request) -> Result<(), Halt> {
     let core = &request.resource.dir.core;
-    let limit = core.limit_request_body.unwrap_or(1 << 30);
+    let limit = if is_proxied(request) { 0 } else { core.limit_request_body.unwrap_or(1 << 30) };
     let kept = core.kept_body_size.filter(|&kept| kept > 0 && (limit == 0 || kept < limit));
     let (limit, directive) = kept.map_or((limit, "LimitRequestBody"), |kept| (kept, "KeptBodySize"));
     request.target.body.limit(limit);
@@ -97,6 +98,13 @@ pub(crate) fn limit_body(request: &Request) -> Result<(), Halt> {
         return Err(Halt::Status(413));
     }
     Ok(())
+}
+
+/// Returns whether another server takes the body. It has a limit of its own: as in Apache, `LimitRequestBody` does not
+/// apply (`ap_http_filter`).
+fn is_proxied(request: &Request) -> bool {
+    let name = request.resource.handler.as_deref().unwrap_or_default();
+    name == b"proxy-server" || std::str::from_utf8(name).ok().and_then(reach::proxied).is_some()
 }
 
 /// Apache would send the file itself, and with it perhaps a program's source. We don't.

@@ -96,18 +96,37 @@ async fn run(request: &mut Request, kept: Option<record::RecordedBody>) -> Resul
             kept.borrow_mut().output = program.heard().to_vec();
         }
         let header = header?;
+        take_body(request, program.give_input(WHOLE)).await?;
         if !answer(request, header, &mut program).await.map_err(Failure::Halt)? {
             return Ok(Body::Empty);
         }
     } else if request.client.version < HTTP_2 {
         program.first().await?;
+        take_body(request, program.give_input(WHOLE)).await?;
         request.reply.marks.set(Marks::RAW);
     } else {
         // HTTP/2 has no raw bytes: the program's status and fields are sent in its way.
         let header = program.nph_header(LIMITS).await?;
+        take_body(request, program.give_input(WHOLE)).await?;
         nph_fields(request, header);
     }
     Ok(body(request, program).await)
+}
+
+/// Reads a body that has no length to its end, before the response of a program that may have ended without it: it may
+/// turn out to be larger than `LimitRequestBody`, or malformed. `given` sends the program what it wants of it.
+pub(crate) async fn take_body(
+    request: &Request,
+    given: impl Future<Output = Result<bool, Error>>,
+) -> Result<(), Error> {
+    let body = &request.target.body;
+    if request.is_part() || body.again().is_some() || body.length().is_some() || !given.await? {
+        return Ok(());
+    }
+    while let Some(chunk) = body.chunk().await {
+        chunk.map_err(|error| Error::from(&error))?;
+    }
+    Ok(())
 }
 
 /// The checks of mod_cgi, in its order.

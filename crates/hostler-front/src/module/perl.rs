@@ -56,6 +56,7 @@ use crate::request::reply::Marks;
 use crate::technique::fast::Handover;
 use crate::technique::framed;
 use crate::technique::respond;
+use crate::technique::upload::is_withheld;
 use bytes::Bytes;
 use conversation::{Conversation, End};
 use directory::Programs;
@@ -210,7 +211,11 @@ async fn respond(
         && include::expands(request);
     let body = !request.target.body.is_empty();
     let errors_stay = errors_stay(request, isolation);
-    let task = Task { phases, handler, body, stays: expands, errors_stay, ..Task::default() };
+    let asks_body = is_withheld(request);
+    if asks_body {
+        request.target.body.divide();
+    }
+    let task = Task { phases, handler, body, asks_body, stays: expands, errors_stay, ..Task::default() };
     let answer = trip(request, &task, isolation, programs).await;
     if answer.is_ok()
         && let Some(stopped) = request.perl_mut().progress.stopped.take()

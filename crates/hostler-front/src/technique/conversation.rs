@@ -42,6 +42,8 @@ pub(crate) enum End {
 pub(crate) struct Conversation {
     exchange: Exchange,
     upload: Upload,
+    /// The worker may ask for the body.
+    asks_body: bool,
     said: LineLog,
     /// Messages that somebody else has taken, still to be looked at.
     taken: VecDeque<Frame>,
@@ -74,6 +76,7 @@ impl Conversation {
             said: LineLog::by(engine.log, &exchange),
             exchange,
             upload: Upload::of(body),
+            asks_body: false,
             taken: VecDeque::new(),
             failed: None,
             dialect,
@@ -81,6 +84,11 @@ impl Conversation {
             part: None,
             tail: None,
         }
+    }
+
+    /// The same; the worker asks for the body.
+    pub(crate) fn withholding(self, body: Option<RequestBody>) -> Self {
+        Self { upload: Upload::withheld(body), asks_body: true, ..self }
     }
 
     /// Goes on with one that the fast path has begun.
@@ -194,6 +202,12 @@ impl Conversation {
                         return Ok(None);
                     }
                 }
+            }
+            FromWorker::ReadBody(_) if self.asks_body => {
+                if self.upload.release() {
+                    self.exchange.begin_upload();
+                }
+                return Ok(None);
             }
             FromWorker::ReadBody(_) => return Err(forbidden()),
         }))

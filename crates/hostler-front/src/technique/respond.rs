@@ -15,6 +15,7 @@ use crate::technique::framed;
 use crate::technique::gathered::{AnswerPieces, Remains};
 use crate::technique::head::{self, Texts};
 use crate::technique::reply::FieldMerge;
+use crate::technique::upload::is_withheld;
 use crate::values::status;
 use bytes::Bytes;
 use hostler_config::technique::Engine;
@@ -105,7 +106,9 @@ async fn trip(request: &mut Request, ask: Ask) -> Result<Answer, Error> {
     let Ask { engine, dialect, one_shot, group, timeout, on_abandon, merge, directory, translated, handler } =
         ask;
     let body = (!request.target.body.is_empty()).then(|| request.target.body.clone());
-    let flags = head::flags(request) | if body.is_some() { request_flag::BODY } else { 0 };
+    let withholds = is_withheld(request);
+    let asked = if withholds { request_flag::BODY_ASKED } else { 0 };
+    let flags = head::flags(request) | asked | if body.is_some() { request_flag::BODY } else { 0 };
     let texts = Texts::of(request, translated);
     let head = head::common(request, engine, &texts, directory.0, flags, Some(handler));
     let timeout = timeout.unwrap_or_else(|| settings::worker_timeout(&request.server));
@@ -125,7 +128,11 @@ async fn trip(request: &mut Request, ask: Ask) -> Result<Answer, Error> {
             Begin::Never(refusal) => return Err(refusal),
             Begin::Later(pool, work) => begin::later(request, &pool, work).await?,
         };
-    converse(request, Conversation::new(exchange, body, engine, dialect), merge).await
+    let conversation = match withholds {
+        true => Conversation::new(exchange, None, engine, dialect).withholding(body),
+        false => Conversation::new(exchange, body, engine, dialect),
+    };
+    converse(request, conversation, merge).await
 }
 
 /// The message with which a worker is asked.

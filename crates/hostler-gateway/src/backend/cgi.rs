@@ -16,7 +16,7 @@ use super::gathered::PieceQueue;
 use super::timer::Timer;
 use crate::RestOfLines;
 use crate::supervisor::Process;
-use crate::{Error, Kind};
+use crate::{Error, Kind, Origin};
 use bytes::{Bytes, BytesMut};
 use hostler_cgi::{Header, HeaderError, HeaderParser, Limits, NphHeader, NphParser, Progress};
 use hostler_wire::site::Exit;
@@ -261,6 +261,29 @@ impl<I: Input, P: Process, S: Sink> Exchange<I, P, S> {
                 }
             }
             Poll::Ready(false)
+        })
+        .await
+    }
+
+    /// Sends the program its input until it has all of it or takes no more, while its output is gathered. Stops at more than
+    /// `most` bytes of that: a program may wait for a reader before it reads on. Returns whether the input is done.
+    ///
+    /// # Errors
+    /// The input broke off; the program is killed if it still runs.
+    pub async fn give_input(&mut self, most: usize) -> Result<bool, Error> {
+        poll_fn(|context| {
+            while self.stdin.is_some() && self.gathered.has_room(most) {
+                match self.poll_output(context) {
+                    Poll::Ready(Some(Err(error))) if error.origin == Origin::Client => {
+                        return Poll::Ready(Err(error));
+                    }
+                    Poll::Ready(Some(chunk)) => self.gathered.add(chunk),
+                    Poll::Ready(None) => break,
+                    Poll::Pending if self.stdin.is_some() => return Poll::Pending,
+                    Poll::Pending => break,
+                }
+            }
+            Poll::Ready(Ok(self.stdin.is_none()))
         })
         .await
     }

@@ -26,7 +26,8 @@ pub enum FromWorker<'a> {
     /// by the pipe is read by somebody else, before or after them.
     Printed(&'a [u8]),
     /// The program reads the request's body in a trip that has come without ([`super::request_flag::BODY_ASKED`]).
-    /// Answer: `ToWorker::Body` with as many bytes at most, or `ToWorker::BodyEnd`.
+    /// Answer: `ToWorker::Body` with as many bytes at most, or `ToWorker::BodyEnd`. If the trip has a body
+    /// ([`super::request_flag::BODY`]), all of it may follow the first question.
     ReadBody(u32),
     /// A message that only the front's part for this engine understands.
     Own(&'a [u8]),

@@ -65,7 +65,7 @@ pub mod request_flag {
     /// This is one trip of several: another [`super::ToWorker::Request`] of the same request follows in the same
     /// conversation, or [`super::ToWorker::Release`]. Until then there is no `End`, and nothing is cleaned up.
     pub const STAYS: u32 = 1 << 10;
-    /// There is a body; it comes when it is asked for ([`super::FromWorker::ReadBody`]).
+    /// There is a body; it comes when it is asked for ([`super::FromWorker::ReadBody`]), also with [`BODY`].
     pub const BODY_ASKED: u32 = 1 << 11;
     /// It stays, as with [`STAYS`], if what comes of it is the status of an error.
     pub const ERRORS_STAY: u32 = 1 << 12;

@@ -159,7 +159,7 @@ async fn started(
     isolation: Isolation,
     work: Work,
 ) -> Result<Conversation, Error> {
-    let body = task.body.then(|| request.target.body.clone());
+    let body = (task.body && !task.asks_body).then(|| request.target.body.clone());
     let instead = held::goes_on(request, isolation);
     if let Some(held) = held::take(request, isolation) {
         return Ok(if instead { held.instead(&work, body) } else { held.again(&work, body) });

@@ -155,6 +155,11 @@ async fn converse<P: Variables>(
         };
         header = program.header(cgi::LIMITS).await;
     }
+    if let (Redirects::Cgi, Ok(_)) = (redirects, &header)
+        && let Err(error) = cgi::take_body(request, program.give_input(WHOLE)).await
+    {
+        header = Err(error);
+    }
     match header {
         Ok(header) => Ok(answer(request, program, header, redirects, module).await?),
         Err(error) => Err(fail(request, module, &error, status(&error)).into()),

@@ -207,6 +207,11 @@ impl Exchange {
         self.again = Some(Box::pin(async move { pool.wait_for_worker(work, since).await }));
     }
 
+    /// The worker has asked for the body, which follows from now on: until its end the client may be the one to move.
+    pub fn begin_upload(&mut self) {
+        (self.uploading, self.whole) = (true, false);
+    }
+
     /// Says something to the worker. What there is no room for is kept until there is: see [`Self::poll_room`].
     pub fn tell(&mut self, message: &ToWorker<'_>) {
         if self.over && self.again.is_none() {

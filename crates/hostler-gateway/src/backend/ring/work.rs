@@ -20,7 +20,7 @@ pub struct Work {
 }
 
 impl Work {
-    /// Returns whether messages with the request's body follow the request.
+    /// Returns whether messages with the request's body follow the request, without being asked for.
     pub(super) fn has_body(&self) -> bool {
         let mut messages = &*self.request;
         while let Some((head, rest)) = messages.split_first_chunk() {
@@ -28,7 +28,7 @@ impl Work {
                 Ok((ToWorker::REQUEST, _)) => {
                     // The flags are the first field of the message.
                     let flags = rest.first_chunk().map_or(0, |flags| u32::from_le_bytes(*flags));
-                    return flags & request_flag::BODY != 0;
+                    return flags & (request_flag::BODY | request_flag::BODY_ASKED) == request_flag::BODY;
                 }
                 Ok((_, length)) => messages = rest.get(length..).unwrap_or_default(),
                 Err(_) => return false,

@@ -8,7 +8,7 @@ use super::{Event, EventOf, Exchange, Protocol};
 use crate::backend::cgi::{Input, Sink};
 use crate::backend::gathered::PieceQueue;
 use crate::lines::{AT_ONCE, Lines};
-use crate::{Error, Kind, LOGGED};
+use crate::{Error, Kind, LOGGED, Origin};
 use bytes::Bytes;
 use hostler_cgi::{Header, HeaderParser, Limits, NphHeader, NphParser, Progress};
 use std::collections::VecDeque;
@@ -128,6 +128,30 @@ impl<P: Protocol<Head = Infallible>, I: Input, S: Sink> Program<P, I, S> {
             }
         }
         Poll::Ready(false)
+    }
+
+    /// Sends the program its input until it has all of it or the conversation is over, while its output is gathered. Stops at
+    /// more than `most` bytes of that: a program may wait for a reader before it reads on. Returns whether the input is
+    /// done.
+    ///
+    /// # Errors
+    /// The input broke off.
+    pub async fn give_input(&mut self, most: usize) -> Result<bool, Error> {
+        poll_fn(|context| {
+            while self.input.is_some() && self.gathered.has_room(most) {
+                match self.poll_output(context) {
+                    Poll::Ready(Some(Err(error))) if error.origin == Origin::Client => {
+                        return Poll::Ready(Err(error));
+                    }
+                    Poll::Ready(Some(chunk)) => self.gathered.add(chunk),
+                    Poll::Ready(None) => break,
+                    Poll::Pending if self.input.is_some() => return Poll::Pending,
+                    Poll::Pending => break,
+                }
+            }
+            Poll::Ready(Ok(self.input.is_none()))
+        })
+        .await
     }
 
     /// The answer as one piece, after [`Self::gather`] has said that it is complete.
