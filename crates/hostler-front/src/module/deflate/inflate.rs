@@ -76,8 +76,12 @@ fn answer(request: &mut Request, body: Body) -> Body {
         return body;
     }
     let conf = request.resource.dir.filter.inflate;
-    let bounds =
-        Bounds { longest: 0, ratio: conf.ratio.unwrap_or(RATIO), burst: conf.burst.unwrap_or(BURST) };
+    let bounds = Bounds {
+        longest: 0,
+        ratio: conf.ratio.unwrap_or(RATIO),
+        burst: conf.burst.unwrap_or(BURST),
+        ends: false,
+    };
     let (mut source, mut inflater) = (body.into_stream(), Inflater::new(bounds));
     Body::Stream(Box::new(Through(move |cx: &mut Context<'_>| {
         inflater.poll(cx, |cx| source.poll_chunk(cx)).map_err(|error| match error {
@@ -98,6 +102,7 @@ fn request(request: &mut Request) -> Continue {
         longest: limit.unwrap_or(request.resource.dir.core.limit_request_body.unwrap_or(1 << 30)),
         ratio: conf.ratio.unwrap_or(RATIO),
         burst: conf.burst.unwrap_or(BURST),
+        ends: true,
     };
     let mut inflater = Inflater::new(bounds);
     request.target.body = std::mem::take(&mut request.target.body)
@@ -114,6 +119,8 @@ struct Bounds {
     ratio: u64,
     /// and more for so many pieces in a row.
     burst: u64,
+    /// Nothing may follow the end of the coding.
+    ends: bool,
 }
 
 struct Inflater {
@@ -163,7 +170,8 @@ impl Inflater {
         }
     }
 
-    /// Inflates until there is something to pass on, or nothing more to inflate. What comes after the end is dropped.
+    /// Inflates until there is something to pass on, or nothing more to inflate. What comes after the end is refused, or
+    /// dropped.
     fn step(&mut self) -> Result<Bytes, BodyError> {
         let Some(decoder) = &mut self.decoder else {
             self.rest = Bytes::new();
@@ -172,6 +180,9 @@ impl Inflater {
         while !self.rest.is_empty() && decoder.get_ref().len() < BUFFER {
             let piece = &self.rest[..self.rest.len().min(PIECE)];
             let taken = decoder.write(piece).map_err(|error| BodyError::Coding(error.to_string()))?;
+            if taken == 0 && self.bounds.ends {
+                return Err(BodyError::Coding("data follows the end of the coding".to_owned()));
+            }
             if taken == 0 {
                 self.rest = Bytes::new();
                 break;
@@ -219,7 +230,7 @@ mod tests {
     use super::super::encoder::{self, tests::GZIP};
     use super::*;
 
-    const NONE: Bounds = Bounds { longest: 0, ratio: u64::MAX, burst: 0 };
+    const NONE: Bounds = Bounds { longest: 0, ratio: u64::MAX, burst: 0, ends: false };
 
     fn inflated(coded: &[u8], bounds: Bounds) -> Result<Vec<u8>, BodyError> {
         let mut pieces = coded.chunks(100);
@@ -236,6 +247,13 @@ mod tests {
                 Poll::Pending => unreachable!("the source is always ready"),
             }
         }
+    }
+
+    #[test]
+    fn data_after_the_end_of_a_request_body_is_refused() {
+        let coded = [&*encoder::all(GZIP, b"whole"), b"more"].concat();
+        assert_eq!(inflated(&coded, NONE).unwrap(), b"whole");
+        assert!(matches!(inflated(&coded, Bounds { ends: true, ..NONE }), Err(BodyError::Coding(_))));
     }
 
     #[test]
