@@ -26,7 +26,7 @@ pub(crate) struct Upstreams {
     labels: HashMap<usize, Label>,
 }
 
-/// What the operator's commands need to know of a balancer.
+/// A balancer as the operator's commands know it.
 #[derive(Debug)]
 pub(crate) struct Label {
     /// The virtual host that it belongs to, the same for all generations.
