@@ -48,26 +48,3 @@ fn disagreements(apps: &[(&Server, &App)]) -> Vec<Complaint> {
     }
     found
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use hostler_config::read_text;
-
-    #[test]
-    fn one_virtual_machine_has_one_java() {
-        let found = |homes: [&str; 2]| {
-            let [one, other] = homes;
-            let text = format!("ServletApp /a a.war {one}\nServletApp /b b.war {other}");
-            assert_eq!(hostler_techniques::install(), Ok(()));
-            let config = Config::build(&read_text(&text, "/srv").unwrap()).unwrap();
-            let apps: Vec<_> =
-                config.main().conf.part(&SERVER).apps.iter().map(|app| (config.main(), app)).collect();
-            disagreements(&apps)
-        };
-        assert_eq!(found(["java-home=/opt/a", "java-home=/opt/a"]), []);
-        assert_eq!(found(["java-home=/opt/a", ""]), []);
-        let why = found(["java-home=/opt/a", "java-home=/opt/b"]);
-        assert!(why.len() == 1 && why[0].0.line == 2, "{why:?}");
-    }
-}
