@@ -43,7 +43,7 @@ fn hear<'a>(input: impl Iterator<Item = &'a [u8]>) -> Result<Heard, Malformed> {
                 Some(WorkerFrame::Trailers(head)) => heard.heads.push(('T', head)),
                 Some(WorkerFrame::Body(bytes)) => heard.body.extend_from_slice(bytes),
                 Some(WorkerFrame::Log(text) | WorkerFrame::Failed(text)) => heard.texts.push(text),
-                Some(WorkerFrame::Alive) => {}
+                Some(WorkerFrame::Alive | WorkerFrame::BodyWanted) => {}
                 Some(WorkerFrame::Goodbye) => heard.end = Some(false),
                 Some(WorkerFrame::End { stays }) => heard.end = Some(stays),
                 None => assert!(piece.is_empty(), "all is used up"),

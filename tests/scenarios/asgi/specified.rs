@@ -178,3 +178,38 @@ async def app(scope, receive, send):
         assert_eq!(answer, format!("({keys}, {begin}, {told}, '0x304', True) 200"));
     }
 }
+
+#[test]
+fn a_client_is_asked_for_a_body_when_the_application_receives_it() {
+    needs_python!();
+    let text = "
+async def app(scope, receive, send):
+    size = 0
+    if scope['path'] == '/read':
+        more = True
+        while more:
+            message = await receive()
+            size += len(message['body'])
+            more = message['more_body']
+    await say(send, size)
+";
+    let server = site(text, "").start();
+    for (length, body) in
+        [("Content-Length: 4", "body"), ("Transfer-Encoding: chunked", "4\r\nbody\r\n0\r\n\r\n")]
+    {
+        let head = |path: &str| {
+            format!("POST {path} HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\n{length}\r\n\r\n")
+        };
+        let mut connection = server.connect();
+        connection.send(&head("/ignore"));
+        // The first thing that comes is the answer.
+        let response = connection.any_response(false);
+        assert_eq!((response.status, response.text().as_str()), (200, "0"), "{}", server.error_log());
+        let mut connection = server.connect();
+        connection.send(&head("/read"));
+        assert_eq!(connection.any_response(false).status, 100, "{}", server.error_log());
+        connection.send(body);
+        let response = connection.any_response(false);
+        assert_eq!((response.status, response.text().as_str()), (200, "4"), "{}", server.error_log());
+    }
+}

@@ -10,13 +10,14 @@
 //! | letter | from the front | letter | from the worker |
 //! |---|---|---|---|
 //! | `M` | memory, and bells, in descriptors; the bells' number | `M` | it will use the memory: its process |
-//! | `S` | a flag (a body follows), the scope | `H` | an answer's head |
+//! | `S` | flags (1: a body follows; 2: once the worker asks for it), the scope | `H` | an answer's head |
 //! | `B` | a piece of the request's body | `A` | a WebSocket is accepted: from here on there are no frames |
 //! | `E` | that body's end | `I` | early hints |
 //! | | | `B` | a piece of the answer's body |
 //! | | | `T` | fields behind the answer's body |
 //! | | | `L` | something for the log |
 //! | | | `F` | there is no answer, or no further one: why |
+//! | | | `R` | the request's body is wanted |
 //! | | | `N` | nothing |
 //! | | | `G` | the connection ends, and what has come meanwhile was not looked at |
 //! | | | `E` | the end, and whether the connection can have another request |
@@ -66,16 +67,27 @@ pub fn memory_user(process: u32) -> [u8; PREFIX + 4] {
     frame
 }
 
+/// The body that follows a scope.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Follows {
+    /// None.
+    Nothing = 0,
+    /// Its pieces.
+    Body = 1,
+    /// Its pieces, once the worker has asked for them.
+    BodyOnDemand = 3,
+}
+
 /// A scope on its way into Python's form.
 #[derive(Debug)]
 pub struct Scope(Vec<u8>);
 
 impl Scope {
-    /// A dictionary's beginning. `has_body`: pieces of a body follow the scope.
+    /// A dictionary's beginning.
     #[must_use]
-    pub fn new(has_body: bool) -> Self {
+    pub fn new(follows: Follows) -> Self {
         let mut bytes = Vec::with_capacity(1024);
-        bytes.extend_from_slice(&[b'S', 0, 0, 0, 0, u8::from(has_body), b'{']);
+        bytes.extend_from_slice(&[b'S', 0, 0, 0, 0, follows as u8, b'{']);
         Self(bytes)
     }
 
@@ -188,6 +200,8 @@ pub enum WorkerFrame<'a> {
     Body(&'a [u8]),
     /// Fields behind the answer's body.
     Trailers(Head),
+    /// The request's body is wanted.
+    BodyWanted,
     /// It is at work.
     Alive,
     /// The connection ends, and the request was not looked at.
@@ -307,7 +321,7 @@ impl Answer {
             b'E' => 1,
             b'M' if self.length() != 4 => return Err(Malformed("a process is not what it should be")),
             b'M' => 4,
-            b'N' | b'G' => 0,
+            b'N' | b'G' | b'R' => 0,
             _ => return Err(Malformed("a frame is of no known kind")),
         };
         if self.length() > most { Err(Malformed("a frame is too long")) } else { Ok(()) }
@@ -341,6 +355,7 @@ impl Answer {
                 self.ended = Some(false);
                 WorkerFrame::Goodbye
             }
+            b'R' => WorkerFrame::BodyWanted,
             _ => WorkerFrame::Alive,
         })
     }

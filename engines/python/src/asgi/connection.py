@@ -101,7 +101,9 @@ class Connection(asyncio.Protocol):
             scope["state"] = worker.state.copy()
         module = websocket if kind == "websocket" else http
         scope["extensions"].update(module.EXTENSIONS)
-        self.cycle = module.Cycle(self, scope, bool(payload[0] & 1))
+        self.cycle = module.Cycle(self, scope, bool(payload[0] & wire.HAS_BODY))
+        if payload[0] & wire.ON_DEMAND:
+            self.cycle.on_demand = True
         worker.start(self.cycle)
 
     # What cycles ask for.

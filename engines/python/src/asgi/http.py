@@ -90,6 +90,8 @@ class Cycle(Receiver):
     # Bytes of what has come of the body; and whether the application knows that it is all.
     _size, _told = 0, False
     _is_started = _is_over = _is_complete = False
+    # The body comes once it is asked for.
+    on_demand = False
     # The head, until there is something to be sent with it.
     _head = b""
     # Fields behind the body; None: there are none to come.
@@ -135,6 +137,9 @@ class Cycle(Receiver):
                     self.connection.read(True)
                 self._size = 0
                 return {"type": "http.request", "body": body, "more_body": not self._whole}
+            if self.on_demand:
+                self.on_demand = False
+                self.connection.say(wire.WANTED)
             await self._news()
         await self._patience()
         return {"type": "http.disconnect"}

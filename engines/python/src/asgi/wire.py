@@ -5,6 +5,8 @@ import struct
 
 # From the front: a request; a piece of its body; that body's end.
 SCOPE, BODY, END = b"S"[0], b"B"[0], b"E"[0]
+# Flags of a request: there is a body; it comes once it is asked for.
+HAS_BODY, ON_DEMAND = 1, 2
 
 # What the front offers memory with: bytes of it.
 MEMORY_LENGTH = 13
@@ -18,6 +20,8 @@ FIELD = struct.Struct(">HI")
 # An answer's end: the connection can have the next request, or is closed.
 DONE = FRAME.pack(b"E", 1) + b"\1"
 LAST = FRAME.pack(b"E", 1) + b"\0"
+# The request's body is wanted.
+WANTED = FRAME.pack(b"R", 0)
 # Nothing, said so that nobody takes this side for dead.
 ALIVE = FRAME.pack(b"N", 0)
 # What comes from here on is not looked at: it goes to another worker.

@@ -56,7 +56,7 @@ pub(super) fn hear(connection: &Object, data: &Object) -> Outcome<()> {
     Ok(())
 }
 
-/// The scope in a frame that has all there is to come, and what stands before it: whether there is a body.
+/// The scope in a frame that has all there is to come, and what stands before it: its flags.
 fn scope_of(data: &[u8]) -> Option<(u8, &[u8])> {
     let (frame, payload) = data.split_at_checked(FRAME)?;
     let (length, kind) = (u32::from_be_bytes(frame[1..].try_into().ok()?), frame[0]);
@@ -70,6 +70,10 @@ fn begin(connection: &Object, data: &Object) -> Outcome<bool> {
     let (names, Some([make, loads, extensions])) = (&shared.names, &shared.given) else { return Ok(false) };
     let Some((flags, scope)) = data.plain_bytes().and_then(scope_of) else { return Ok(false) };
     let has = |name| connection.has(name);
+    if flags > 1 {
+        // A body that comes once it is asked for.
+        return Ok(false);
+    }
     if has(&names.is_raw)? || has(&names.buffer)? || has(&names.introduction)? {
         return Ok(false);
     }

@@ -24,6 +24,8 @@ pub(super) enum WorkerMessage {
     Failed(String),
     /// Fields behind the answer's body.
     Trailers(Head),
+    /// The request's body is wanted.
+    BodyWanted,
     /// The worker is at work.
     Alive,
     /// It ends, and has not looked at the request.
@@ -70,6 +72,7 @@ pub(super) fn next(hearing: &mut Hearing, bytes: &mut Bytes) -> Result<Option<Ev
         WorkerFrame::Accepted(head) => Event::Head(WorkerMessage::Accepted(head)),
         WorkerFrame::Failed(why) => Event::Head(WorkerMessage::Failed(shown(&why))),
         WorkerFrame::Trailers(head) => Event::Head(WorkerMessage::Trailers(head)),
+        WorkerFrame::BodyWanted => Event::Head(WorkerMessage::BodyWanted),
         WorkerFrame::Alive => Event::Head(WorkerMessage::Alive),
         WorkerFrame::Goodbye => Event::Head(WorkerMessage::Goodbye),
         WorkerFrame::Body(piece) => Event::Output(bytes.slice_ref(piece)),

@@ -4,13 +4,14 @@
 use crate::hook;
 use crate::request::Request;
 use crate::request::connection::Tls;
+use crate::technique::upload::is_withheld;
 use bytes::Bytes;
 use hostler_config::directives::alias::push_escaped_path;
 use hostler_config::directives::core::EncodedSlashes;
 use hostler_config::directives::ssl::client::Verify;
 use hostler_http1::head::{HTTP_2, HTTP_10};
 use hostler_http1::uri;
-use hostler_python_frames::asgi::Scope;
+use hostler_python_frames::asgi::{Follows, Scope};
 use std::borrow::Cow;
 
 /// The kind of scope.
@@ -22,15 +23,19 @@ pub(super) enum Kind {
 
 /// A question of ours, which the worker answers by itself: whether it is there.
 pub(super) fn presence_question() -> Bytes {
-    let mut scope = Scope::new(false);
+    let mut scope = Scope::new(Follows::Nothing);
     scope.key("type").text("hostler.presence");
     scope.finish().into()
 }
 
 /// The scope of a request. `passes_login`: the application is told of Authorization though the server has looked at it.
 pub(super) fn of(request: &Request, kind: Kind, root_path: &str, passes_login: bool) -> Bytes {
-    let has_body = kind == Kind::Http && !request.target.body.is_empty();
-    let mut scope = Scope::new(has_body);
+    let mut scope = Scope::new(match kind {
+        Kind::WebSocket => Follows::Nothing,
+        Kind::Http if request.target.body.is_empty() => Follows::Nothing,
+        Kind::Http if is_withheld(request) => Follows::BodyOnDemand,
+        Kind::Http => Follows::Body,
+    });
     let is_encrypted = request.client.peer.tls.is_some();
     let scheme = match (kind, is_encrypted) {
         (Kind::Http, false) => "http",

@@ -11,7 +11,7 @@ use crate::technique::fast::Begun;
 use crate::technique::gathered::{AnswerPieces, Remains};
 use crate::technique::reply::withdraw_connection;
 use crate::technique::respond::fail;
-use crate::technique::upload::Upload;
+use crate::technique::upload::{Upload, is_withheld};
 use crate::values::table::Table;
 use crate::values::trailers::may_follow;
 use bytes::Bytes;
@@ -125,7 +125,7 @@ async fn converse(
                 let why = "it accepts a WebSocket where none was asked for";
                 return Err(Error::because(Kind::ProtocolViolation, why));
             }
-            Ok(Event::Head(WorkerMessage::Alive)) => {}
+            Ok(Event::Head(WorkerMessage::Alive | WorkerMessage::BodyWanted)) => {}
             Ok(Event::Head(WorkerMessage::Trailers(_))) => {
                 return Ok(stream(request, conversation, gathered));
             }
@@ -201,7 +201,8 @@ struct Conversation {
 
 impl Conversation {
     async fn begin(request: &Request, pool: &Arc<Pool>, work: Work<()>) -> Result<Self, Error> {
-        let upload = Upload::of(work.has_body.then(|| request.target.body.clone()));
+        let body = work.has_body.then(|| request.target.body.clone());
+        let upload = if is_withheld(request) { Upload::withheld(body) } else { Upload::of(body) };
         Ok(Self::new(pool.begin(work).await?, upload))
     }
 
@@ -228,6 +229,8 @@ impl Conversation {
         match &event {
             Ok(Event::Head(WorkerMessage::Answer(_))) => self.has_head = true,
             Ok(Event::Head(WorkerMessage::Trailers(head))) => self.trailers = Some(trailers(head)),
+            // Whoever waits for the next message sends it.
+            Ok(Event::Head(WorkerMessage::BodyWanted)) => drop(self.upload.release()),
             _ => {}
         }
         event

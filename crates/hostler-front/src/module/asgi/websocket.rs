@@ -101,6 +101,7 @@ pub(super) async fn respond(
             WorkerMessage::Early(_)
             | WorkerMessage::Trailers(_)
             | WorkerMessage::Alive
+            | WorkerMessage::BodyWanted
             | WorkerMessage::Goodbye,
             _,
         )) => Err(fail(request, LOG, &Error::new(Kind::ProtocolViolation))),

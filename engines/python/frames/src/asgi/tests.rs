@@ -86,7 +86,7 @@ fn a_connection_stays_only_if_that_is_said() {
 
 #[test]
 fn a_scope_is_written_as_python_writes_its_values() {
-    let mut scope = Scope::new(true);
+    let mut scope = Scope::new(Follows::Body);
     scope.key("type").text("http").key("headers").list(1).tuple(2).bytes(b"a").bytes(b"1");
     scope.key("client").none().key("extensions").dictionary().end().key("port").number(80);
     let expected =
