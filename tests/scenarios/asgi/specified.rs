@@ -201,12 +201,12 @@ async def app(scope, receive, send):
             format!("POST {path} HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\n{length}\r\n\r\n")
         };
         let mut connection = server.connect();
-        connection.send(&head("/ignore"));
+        connection.send(head("/ignore"));
         // The first thing that comes is the answer.
         let response = connection.any_response(false);
         assert_eq!((response.status, response.text().as_str()), (200, "0"), "{}", server.error_log());
         let mut connection = server.connect();
-        connection.send(&head("/read"));
+        connection.send(head("/read"));
         assert_eq!(connection.any_response(false).status, 100, "{}", server.error_log());
         connection.send(body);
         let response = connection.any_response(false);
