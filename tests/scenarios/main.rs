@@ -46,6 +46,7 @@ mod setup;
 mod showcase;
 mod ssi;
 mod status;
+mod stopping;
 mod tenants;
 mod tls;
 mod tls_ocsp;

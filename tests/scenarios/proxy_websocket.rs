@@ -11,6 +11,11 @@ use sha1::{Digest as _, Sha1};
 use std::io::{Read, Write};
 use std::net::TcpStream;
 
+/// The answer to a handshake's key (RFC 6455 §4.2.2).
+pub(crate) fn accepted(key: &str) -> String {
+    STANDARD.encode(Sha1::digest(format!("{key}258EAFA5-E914-47DA-95CA-C5AB0DC85B11")))
+}
+
 /// A handshake as RFC 6455 §4.2 has it, with this in the place of the answer to the key; then everything comes back in
 /// capitals.
 fn accept(mut stream: TcpStream, instead: Option<&str>) {
@@ -22,8 +27,7 @@ fn accept(mut stream: TcpStream, instead: Option<&str>) {
         let _ = write!(stream, "HTTP/1.1 400 Bad Request\r\nContent-Length: {}\r\n\r\n{asked}", asked.len());
         return;
     }
-    let digest = Sha1::digest(format!("{key}258EAFA5-E914-47DA-95CA-C5AB0DC85B11"));
-    let accepted = instead.map_or_else(|| STANDARD.encode(digest), str::to_owned);
+    let accepted = instead.map_or_else(|| accepted(key), str::to_owned);
     let line = asked.lines().next().unwrap_or_default();
     let _ = write!(
         stream,

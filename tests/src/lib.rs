@@ -24,7 +24,7 @@ pub use hostler_untested::wait::{await_that, until};
 
 pub use client::{Connection, Response};
 pub use php::Php;
-pub use server::{Server, hostler, is_root};
+pub use server::{Server, free_port, hostler, is_root};
 pub use site::{SITE_UID, Site};
 
 /// Returns from the test, saying so, unless it runs as root.

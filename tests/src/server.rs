@@ -151,7 +151,7 @@ impl Drop for Server {
         if std::thread::panicking() {
             eprintln!("The server said:\n{}{}", self.console(), self.error_log());
         }
-        self.signal(Signal::TERM);
+        self.signal(Signal::INT);
         if await_some(|| self.child.try_wait().ok().flatten()).is_none() {
             // The others end with the master.
             let _ = self.child.kill();
@@ -200,7 +200,7 @@ pub fn hostler() -> PathBuf {
 /// A port that nobody listens on, and that this process has not handed out before.
 ///
 /// Below the range that the kernel takes for outgoing connections, so that none of these grabs it in between.
-pub(crate) fn free_port() -> u16 {
+pub fn free_port() -> u16 {
     const FIRST: u16 = 10_000;
     const COUNT: u16 = 20_000;
     static NEXT: AtomicU16 = AtomicU16::new(0);

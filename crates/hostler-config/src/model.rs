@@ -199,6 +199,10 @@ pub struct ProcessConfig {
     pub gid_range: Option<d::core::IdRange>,
     /// `GracefulShutdownTimeout`, seconds; 0: no limit.
     pub graceful_shutdown_timeout: Option<u32>,
+    /// `HostlerDrainDelay`, seconds.
+    pub drain_delay: Option<u32>,
+    /// `HostlerHealth`.
+    pub health: Option<d::core::HealthPaths>,
 }
 
 impl Config {

@@ -10,3 +10,4 @@ pub(crate) mod sent;
 pub(crate) mod stream;
 pub(crate) mod through;
 pub(crate) mod tunnel;
+pub(crate) mod websocket_frames;

@@ -21,6 +21,7 @@ pub(crate) mod ext_filter;
 pub(crate) mod fcgid;
 pub(crate) mod filter;
 pub(crate) mod headers;
+pub(crate) mod health;
 pub(crate) mod imagemap;
 pub(crate) mod include;
 pub(crate) mod info;

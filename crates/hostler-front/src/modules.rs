@@ -5,7 +5,7 @@
 use crate::hook::registry::Module;
 use crate::module::{
     actions, alias, asgi, asis, auth, autoindex, buffer, cern_meta, cgi, charset_lite, core, data, deflate,
-    dir, env, expires, ext_filter, fcgid, filter, headers, imagemap, include, info, jk, log_debug,
+    dir, env, expires, ext_filter, fcgid, filter, headers, health, imagemap, include, info, jk, log_debug,
     log_forensic, logio, negotiation, perl, php, plain, proxy, proxy_balancer, proxy_fcgi, proxy_html,
     ratelimit, reflector, remoteip, rewrite, sed, servlet, session, speling, ssl, status, substitute,
     unique_id, userdir, usertrack, vhost_alias, wsgi, xml2enc,
@@ -46,6 +46,7 @@ pub(crate) static MODULES: [&Module; 63] = [
     &filter::MODULE,
     &fcgid::MODULE,
     &headers::MODULE,
+    &health::MODULE,
     &negotiation::MODULE,
     &ratelimit::MODULE,
     &reflector::MODULE,

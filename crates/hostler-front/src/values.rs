@@ -5,6 +5,7 @@ pub(crate) mod codings;
 pub(crate) mod extensions;
 pub(crate) mod random;
 pub(crate) mod status;
+pub(crate) mod stopping;
 pub(crate) mod table;
 pub(crate) mod text;
 pub(crate) mod trailers;

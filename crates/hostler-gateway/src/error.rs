@@ -92,6 +92,8 @@ pub enum Kind {
     ProtocolViolation,
     /// The program that answers has said that it failed.
     ProgramFailed,
+    /// The server stops before the program has answered.
+    Stopping,
 }
 
 /// A row of the table of errors.
@@ -142,6 +144,7 @@ impl Kind {
             Self::NotConnected =>     row(Worker, 503, Error, true,  "the program that answers can't be connected to"),
             Self::NameNotResolved =>  row(Config, 500, Error, true,  "the host name of the program that answers cannot be resolved"),
             Self::ConnectionClosed => row(Worker, 502, Error, false, "the program that answers closed the connection in mid-response"),
+            Self::Stopping =>         row(Front, 503, Error, false, "the server is stopping before the program has answered"),
             Self::ProgramFailed =>    row(Script, 500, Error, false, "the program has failed"),
             Self::ProtocolViolation => row(Worker, 502, Error, false, "the program that answers does not keep to its protocol"),
         }

@@ -44,6 +44,8 @@ pub(crate) struct Front {
     pub(crate) closed: bool,
     /// It has closed its listening sockets.
     pub(crate) released: bool,
+    /// Its time to drain is over, and it was sent SIGTERM.
+    pub(crate) cut_off: bool,
     /// True if it goes on.
     pub(crate) life: Life,
 }
@@ -113,6 +115,24 @@ impl Generation {
             channel.queue(message, fds);
         }
         channel.queue(FromMaster::Go, Vec::new());
+    }
+
+    /// Has its front report that the server is not ready any more.
+    pub(crate) fn stop(&mut self) {
+        if let Some(front) = &mut self.front {
+            front.channel.queue(FromMaster::Stop, Vec::new());
+        }
+    }
+
+    /// Drains it because the server stops; one that drains already gets no more time than the others.
+    pub(crate) fn drain_for_stop(&mut self, now: Instant) {
+        let allowed = now + Duration::from_secs(u64::from(self.plan.stop_timeout_secs));
+        if !matches!(self.phase, Phase::Draining { .. }) {
+            self.drain(now);
+        }
+        if let Phase::Draining { until } = &mut self.phase {
+            *until = (*until).min(allowed);
+        }
     }
 
     /// Has its front close its listening sockets and finish what is open, at most as long as the plan says.

@@ -199,7 +199,7 @@ impl Master {
         let sites = self.sites.iter().filter_map(|process| process.kill_at);
         let ending = self.ending.iter().filter_map(|ending| match ending {
             Ending::Now { kill_at, .. } => Some((*kill_at).max(now + Duration::from_millis(100))),
-            Ending::Gracefully => None,
+            Ending::Gracefully { drain_at, .. } => *drain_at,
         });
         let handover = self.handover.iter().map(|handover| handover.until);
         planning
@@ -215,10 +215,11 @@ impl Master {
     fn handle_signals(&mut self, now: Instant) {
         while let Ok(Some((signal, by_a_process))) = self.signals.next_with_origin() {
             match signal {
-                Signal::TERM | Signal::INT | Signal::QUIT => self.stop(now),
+                Signal::TERM => self.stop_gracefully(true, now),
+                Signal::INT | Signal::QUIT => self.stop(now),
                 Signal::HUP | Signal::USR1 => self.begin_reload(now),
                 // The kernel sends it, too, when a terminal's size changes.
-                Signal::WINCH if by_a_process => self.stop_gracefully(now),
+                Signal::WINCH if by_a_process => self.stop_gracefully(false, now),
                 Signal::CHILD => self.reap_all(now),
                 _ => {}
             }
@@ -232,6 +233,7 @@ impl Master {
             }
             self.no_new_generation(1, "the planner takes too long");
         }
+        self.cut_off_late(now);
         let late: Vec<(u64, &str)> =
             self.generations.iter().filter_map(|g| Some((g.number, late(g, now)?))).collect();
         for (number, why) in late {

@@ -181,6 +181,8 @@ mod tests {
             pid_file: None,
             ready_timeout_ms: 1000,
             drain_timeout_secs: 60,
+            stop_timeout_secs: 60,
+            drain_delay_secs: 0,
             told: Vec::new(),
         };
         Plan { master, front: b"opaque".to_vec(), logs }

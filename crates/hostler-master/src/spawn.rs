@@ -161,6 +161,7 @@ impl Nursery {
             ready_by: Some(now + generation.ready_timeout()),
             closed: false,
             released: false,
+            cut_off: false,
             life: Life::default(),
         })
     }

@@ -62,7 +62,9 @@ pub enum FromMaster {
     },
     /// The site could not be started: site and errno. It may be asked for again.
     SiteFailed(u32, i32),
-    /// A newer generation serves: accept no more, finish what is open, exit.
+    /// The server stops: report that it is not ready any more. `Drain` follows, at once or after `HostlerDrainDelay`.
+    Stop,
+    /// A newer generation serves, or the server stops: accept no more, finish what is open, exit.
     Drain,
     /// The listening status socket travels with this message: answer everybody who connects with a
     /// [`crate::report::Report`].
@@ -139,6 +141,7 @@ impl FromMaster {
             Self::SiteFailed(site, errno) => pack(6, site, u64::from(errno.unsigned_abs())),
             Self::Drain => pack(7, 0, 0),
             Self::Status { generation, uptime_ms } => pack(8, generation, uptime_ms),
+            Self::Stop => pack(10, 0, 0),
         }
     }
 
@@ -161,6 +164,7 @@ impl FromMaster {
                 bytes[4..].copy_from_slice(&b.to_le_bytes());
                 Ok(Self::Build(Build::from_bytes(bytes)))
             }
+            (10, 0, 0) => Ok(Self::Stop),
             _ => Err(Malformed),
         }
     }
@@ -189,6 +193,7 @@ mod tests {
             FromMaster::Go,
             FromMaster::Site { site: 4, number: 9 },
             FromMaster::SiteFailed(4, 11),
+            FromMaster::Stop,
             FromMaster::Drain,
             FromMaster::Status { generation: 3, uptime_ms: 1 << 40 },
         ] {

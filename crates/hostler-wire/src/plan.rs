@@ -36,9 +36,19 @@ pub struct MasterPlan {
     /// The time limit for this generation to finish its open connections once a newer one serves, in seconds
     /// (`GracefulShutdownTimeout`).
     pub drain_timeout_secs: u32,
+    /// The same once the server stops, in seconds.
+    pub stop_timeout_secs: u32,
+    /// The time for which a stopping server still accepts connections, in seconds (`HostlerDrainDelay`).
+    pub drain_delay_secs: u32,
     /// Lines for the operator, once the first generation serves.
     pub told: Vec<String>,
 }
+
+/// The default of `GracefulShutdownTimeout` after a reload, in seconds.
+pub const DRAIN_TIMEOUT_SECS: u32 = 3600;
+/// Its default when the server stops, in seconds. Apache has no limit; but SIGTERM, which drains here, comes from
+/// service managers that send SIGKILL soon after.
+pub const STOP_TIMEOUT_SECS: u32 = 30;
 
 /// A Unix identity, numeric. The planner has resolved names; uid 0 never appears in one.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]

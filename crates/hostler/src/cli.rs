@@ -134,7 +134,7 @@ Exit status: 0 the new configuration serves, 1 the old one still does (the reaso
 const STOP_EXAMPLES: &str = "\
 Examples:
   hostler stop -f httpd.conf               stop now
-  hostler stop -f httpd.conf --graceful    stop once all connections have finished";
+  hostler stop -f httpd.conf               stop once all requests have finished";
 
 const STATUS_EXAMPLES: &str = "\
 Examples:
@@ -254,10 +254,13 @@ pub(crate) struct Reload {
 pub(crate) struct Stop {
     #[command(flatten)]
     pub(crate) configuration: Configuration,
-    /// Take no new connections, and end when the open ones are done.
+    /// Stop at once: cut off the requests that are being served.
+    #[arg(long, conflicts_with = "graceful")]
+    pub(crate) now: bool,
+    /// Accept no new connections, and exit when all requests are done or GracefulShutdownTimeout is over (the default).
     #[arg(long)]
     pub(crate) graceful: bool,
-    /// Seconds to wait until the server has ended; 0: do not wait. [default: 15; with --graceful: as long as it takes]
+    /// Seconds to wait until the server has exited; 0: do not wait. [default: as long as it takes; with --now: 15]
     #[arg(long, value_name = "SECONDS")]
     pub(crate) wait: Option<u64>,
 }

@@ -25,15 +25,15 @@ pub(crate) struct Running {
 
 pub(crate) fn stop(args: &Stop) -> Result<(), Failed> {
     let running = find(&load::files(&args.configuration)?.config)?;
-    let (number, usual) = if args.graceful { (Signal::WINCH, u64::MAX) } else { (Signal::TERM, STOP) };
+    let (number, usual) = if args.now { (Signal::INT, STOP) } else { (Signal::WINCH, u64::MAX) };
     signal(&running, number)?;
     let seconds = args.wait.unwrap_or(usual);
     if seconds == 0 {
         return Ok(());
     }
     wait(seconds, || !is_master(running.pid)).ok_or_else(|| {
-        let what = if args.graceful { "still has open connections" } else { "has not ended" };
-        Failed(format!("pid {} {what} after {seconds} s", running.pid.as_raw_nonzero()))
+        let state = if args.now { "has not exited" } else { "still serves requests" };
+        Failed(format!("pid {} {state} after {seconds} s", running.pid.as_raw_nonzero()))
     })
 }
 
@@ -54,7 +54,7 @@ pub(crate) fn reload(args: &Reload) -> Result<(), Failed> {
         if is_of_replaced_program(running.pid) {
             eprintln!(
                 "hostler: warning: hostler-master was replaced since the server was started; the server goes on with \
-                 the programs it was started with. To run the new ones: hostler stop --graceful, then start it again"
+                 the programs it was started with. To run the new ones: hostler stop, then start it again"
             );
         }
         return Ok(());

@@ -106,11 +106,11 @@ fn the_master_s_death_takes_everything_down() {
 }
 
 #[test]
-fn sigterm_stops_everything() {
+fn sigint_stops_everything() {
     let mut server = site_with(&[("stay", STAY)]).start();
     let (_connection, program) = started(&server);
     let processes = [process::children(server.pid()), vec![program]].concat();
-    server.signal(Signal::TERM);
+    server.signal(Signal::INT);
     assert!(server.await_end().success());
     await_that("all are gone", || !processes.iter().any(|pid| process::runs(*pid)));
     assert!(!server.site().path("hostler.pid").exists());

@@ -13,6 +13,8 @@ const HANDLERS: &[&str] = &[
     "server-status",
     "balancer-manager",
     "hostler-metrics",
+    "hostler-live",
+    "hostler-ready",
     "send-as-is",
     "form-login-handler",
     "form-logout-handler",

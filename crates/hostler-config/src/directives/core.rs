@@ -2,6 +2,7 @@
 //! mod_allowmethods, mod_http2's basics, mpm-itk, and the few of its own.
 
 mod content;
+mod health;
 mod limits;
 mod mpm;
 mod names;
@@ -12,6 +13,7 @@ mod types;
 pub(crate) mod values;
 
 pub(in crate::directives) use content::figures;
+pub use health::HealthPaths;
 pub(in crate::directives) use mpm::not_root;
 pub use options::{Allow, AllowOverride, Nonfatal, OptionBits, Options, Permissions};
 pub(in crate::directives) use sections::{make, pattern};

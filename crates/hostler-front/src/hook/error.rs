@@ -252,6 +252,9 @@ fn explanation(request: &Request) -> String {
         421 => "The request came over a connection that was made for another site.".into(),
         429 => "Too many requests came at once. Please try again in a moment.".into(),
         501 => "This server can't do what was asked.".into(),
+        503 if request.thread.shared.is_stopping() => {
+            "This server is stopping. Please try again in a moment.".into()
+        }
         503 if request.is_refused => {
             "There are too many requests at the moment. Please try again later.".into()
         }

@@ -16,6 +16,7 @@ use crate::values::text;
 use bytes::Bytes;
 use hostler_http1::response::{self, Fault};
 use std::rc::Rc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 /// An answer ready to be sent.
@@ -265,6 +266,10 @@ impl Reply {
                 "core",
                 &format!("the answer broke off: {error}"),
             );
+        }
+        if result.is_err() && thread.shared.ending.load(Ordering::Relaxed) {
+            let message = format!("cut off in mid-response: {}", thread.shared.cut_off_cause());
+            log::request(&self.request, log::Severity::Error, "core", &message);
         }
         plan().before_log(&mut self.request);
         let outcome = access_log::Outcome { sent, received, aborted: result.is_err(), kept };

@@ -236,9 +236,12 @@ fn steps(request: &Request) -> String {
 /// The answer to a request whose rules could not be carried out: nothing that they could change, and no document of
 /// the site's.
 async fn refused(mut request: Box<Request>) -> Reply {
-    let _ = budget::check(&request);
+    let status = match budget::check(&request) {
+        Err(Halt::Status(status)) => status,
+        _ => 500,
+    };
     plan().release(&request);
     request.reply.err_headers_out.clear();
-    let body = error::plain(&mut request, 500);
+    let body = error::plain(&mut request, status);
     Box::pin(crate::hook::reply::finish_error(request, body)).await
 }

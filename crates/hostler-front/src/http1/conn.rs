@@ -26,12 +26,13 @@ use crate::request::thread::Thread;
 use crate::request::trailers::Trailers;
 use crate::technique::fast::{self, FastRequest};
 use bytes::Bytes;
+use hostler_gateway::{Error, Kind};
 use hostler_http1::framing::{After, Framing, KeepAlive, has_token};
 use hostler_http1::head::{self, Head, HeadError, Limits};
 use hostler_http1::response::Connection;
 use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::rc::{Rc, Weak};
 use std::task::{Poll, ready};
 use std::time::{Duration, Instant};
@@ -310,7 +311,8 @@ async fn worker(thread: &Rc<Thread>, wire: &Rc<Wire>, peer: &Rc<Peer>, mut begun
     wire.watch.start(false);
     let ends_with_client = begun.ends_with_client();
     let answer = {
-        let mut answering = pin!(begun.answer(peer));
+        let answering = pin!(begun.answer(thread, peer));
+        let mut answering = pin!(until_cut_off(wire, answering));
         match wire.while_there(answering.as_mut()).await {
             Some(answer) => Ok(answer),
             None if ends_with_client => Err(None),
@@ -332,6 +334,20 @@ async fn worker(thread: &Rc<Thread>, wire: &Rc<Wire>, peer: &Rc<Peer>, mut begun
         }
         answer => Box::pin(go_on(thread, wire, peer, begun, answer)).await,
     }
+}
+
+/// Waits for a worker's answer, at most until the server ends.
+async fn until_cut_off(
+    wire: &Wire,
+    mut answering: Pin<&mut impl Future<Output = fast::Answer>>,
+) -> fast::Answer {
+    poll_fn(|cx| match answering.as_mut().poll(cx) {
+        Poll::Pending if wire.deadline.poll_cut_off(cx) => {
+            Poll::Ready(fast::Answer::Failed(Error::new(Kind::Stopping)))
+        }
+        polled => polled,
+    })
+    .await
 }
 
 /// Finishes a request whose client has left while a worker had it. `answer`: the worker's, if there is one.

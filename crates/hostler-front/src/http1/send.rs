@@ -196,10 +196,11 @@ async fn next_piece(
     is_headless: bool,
 ) -> Result<Option<Option<Result<Bytes, BodyError>>>, SendError> {
     let polled = pin!(poll_fn(|cx| match stream.poll_chunk(cx) {
-        Poll::Pending if is_headless && !stream.rests() => Poll::Ready(None),
-        polled => polled.map(Some),
+        Poll::Pending if wire.deadline.poll_cut_off(cx) => Poll::Ready(Err(SendError::Timeout)),
+        Poll::Pending if is_headless && !stream.rests() => Poll::Ready(Ok(None)),
+        polled => polled.map(|piece| Ok(Some(piece))),
     }));
-    wire.while_there(polled).await.ok_or(SendError::Gone)
+    wire.while_there(polled).await.unwrap_or(Err(SendError::Gone))
 }
 
 /// Sends the bytes received so far; the missing end makes the break visible.

@@ -9,6 +9,7 @@ use crate::io::sent::Delivery;
 use crate::io::tunnel::Tunnel;
 use crate::request::thread::Thread;
 use bytes::Bytes;
+use hostler_http1::framing::has_token;
 use hostler_http1::head::HTTP_11;
 use hostler_http1::response::Connection;
 use std::io::{self, IoSlice};
@@ -43,7 +44,10 @@ pub(super) async fn run(thread: &Rc<Thread>, wire: &Rc<Wire>, upgraded: Box<Upgr
         wire.deadline.active();
         let pending = Bytes::copy_from_slice(&std::mem::take(&mut *wire.pending.borrow_mut()));
         let deadline = Deadline::new(reply.request.client.peer.remote.ip().into());
-        let (to_client, to_server) = tunnel.carry(Side(wire), pending, deadline).await;
+        tunnel.is_websocket =
+            reply.headers.find("Upgrade").is_some_and(|value| has_token(value, b"websocket"));
+        let stops = thread.server_drains();
+        let (to_client, to_server) = tunnel.carry(Side(wire), pending, deadline, stops).await;
         sent.body += to_client;
         sent.total += to_client;
         tunnel.upstream.count(to_server, to_client);

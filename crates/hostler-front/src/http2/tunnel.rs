@@ -75,7 +75,10 @@ impl ExtendedConnect {
             let mut received = 0;
             if let Ok(stream) = stream.await {
                 let deadline = Deadline::new(reply.request.client.peer.remote.ip().into());
-                (sent.body, received) = tunnel.carry(TokioIo::new(stream), Bytes::new(), deadline).await;
+                let stops = thread.server_drains();
+                tunnel.is_websocket = self.is_websocket;
+                (sent.body, received) =
+                    tunnel.carry(TokioIo::new(stream), Bytes::new(), deadline, stops).await;
                 sent.total = sent.body;
                 tunnel.upstream.count(received, sent.body);
             }

@@ -7,7 +7,7 @@
 //! oldest of them are closed before their time.
 
 use crate::values::address::Client;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
@@ -52,6 +52,8 @@ struct Slots {
 
 thread_local! {
     static SLOTS: RefCell<Slots> = RefCell::default();
+    /// The front ends: every connection has expired.
+    static CUT_OFF: Cell<bool> = const { Cell::new(false) };
 }
 
 /// A connection's slot; dropping it gives the slot back.
@@ -126,9 +128,25 @@ impl Deadline {
             if !slot.expired && slot.waker.as_ref().is_none_or(|w| !w.will_wake(cx.waker())) {
                 slot.waker = Some(cx.waker().clone());
             }
-            slot.expired
+            slot.expired || CUT_OFF.get()
         })
     }
+
+    /// Returns true if all connections of this thread are cut off; if not, the task is woken when they are.
+    pub(crate) fn poll_cut_off(&self, cx: &mut Context<'_>) -> bool {
+        CUT_OFF.get() || {
+            self.poll_expired(cx);
+            false
+        }
+    }
+}
+
+/// Cuts off all connections of this thread, now and from now on.
+pub(crate) fn cut_off_all() {
+    CUT_OFF.set(true);
+    let wakers = SLOTS.with_borrow_mut(|s| s.slots.iter_mut().filter_map(|slot| slot.waker.take()).collect());
+    let wakers: Vec<Waker> = wakers;
+    wakers.into_iter().for_each(Waker::wake);
 }
 
 impl Drop for Deadline {

@@ -4,6 +4,7 @@
 
 use super::deadline::Deadline;
 use super::scratch::with_scratch;
+use super::websocket_frames::{Frames, GOING_AWAY};
 use bytes::{Buf as _, Bytes};
 use hostler_gateway::upstream::{Connection, Upstream, Usage};
 use std::any::Any;
@@ -26,6 +27,8 @@ pub(crate) struct Tunnel {
     pub(crate) held: Option<Box<dyn Any>>,
     /// The longest silence of both sides; `None`: unlimited.
     pub(crate) timeout: Option<Duration>,
+    /// The bytes are WebSocket frames.
+    pub(crate) is_websocket: bool,
     /// When the server has said all the client's words reach nobody: it is over.
     pub(crate) ends_with_server: bool,
 }
@@ -38,42 +41,71 @@ impl Tunnel {
     ) -> Self {
         // Copied: an empty piece would keep all of the connection's buffer for as long as the tunnel is idle.
         let early = Bytes::copy_from_slice(&connection.take_input());
-        Self { connection, early, upstream: of.0, _usage: of.1, timeout, held: None, ends_with_server: false }
+        Self {
+            connection,
+            early,
+            upstream: of.0,
+            _usage: of.1,
+            timeout,
+            held: None,
+            is_websocket: false,
+            ends_with_server: false,
+        }
     }
 
     /// Carries bytes between the server and the client, who has said `pending` of them already; how many went to the client
-    /// and to the server. `deadline` is the tunnel's own.
+    /// and to the server. `deadline` is the tunnel's own. When `stops` is ready the server stops: a WebSocket's client gets
+    /// a Close frame with 1001, and has [`LAST_WORDS`] for its own, which the server behind gets in turn.
     pub(crate) async fn carry(
         &mut self,
         mut client: impl AsyncRead + AsyncWrite + Unpin,
         pending: Bytes,
         deadline: Deadline,
+        stops: impl Future<Output = ()>,
     ) -> (u64, u64) {
         let early = std::mem::take(&mut self.early);
-        let (mut down, mut up) = (Way::after(early), Way::after(pending));
+        let (mut down, mut up) =
+            (Way::after(early, self.is_websocket), Way::after(pending, self.is_websocket));
+        let mut stops = pin!(stops);
+        let mut stopping = false;
         let allow = |timeout: Option<Duration>| timeout.into_iter().for_each(|timeout| deadline.set(timeout));
         allow(self.timeout);
         poll_fn(|context| {
             let before = down.bytes + up.bytes;
-            let one = poll_down(&mut client, &mut self.connection, &mut down, context);
+            if self.is_websocket && !stopping && stops.as_mut().poll(context).is_ready() {
+                stopping = true;
+            }
+            let mut one = poll_down(&mut client, &mut self.connection, &mut down, context);
+            if stopping && down.says_goodbye() {
+                self.timeout = Some(LAST_WORDS);
+                allow(self.timeout);
+                one = poll_down(&mut client, &mut self.connection, &mut down, context);
+            }
             let other = poll_up(&mut client, &mut self.connection, &mut up, context);
             // Who is gone hears nothing more; what the other still says is of no use to anybody.
             if matches!(one, Poll::Ready(Err(()))) || matches!(other, Poll::Ready(Err(()))) {
                 return Poll::Ready(());
             }
+            if down.is_last && up.has_closed() {
+                return Poll::Ready(());
+            }
             if one.is_ready() && (other.is_ready() || self.ends_with_server) {
                 return Poll::Ready(());
             }
-            if down.bytes + up.bytes > before {
+            if down.bytes + up.bytes > before && !down.is_last {
                 allow(self.timeout);
             }
-            let is_late = self.timeout.is_some() && deadline.poll_expired(context);
+            let is_late =
+                deadline.poll_cut_off(context) || self.timeout.is_some() && deadline.poll_expired(context);
             if is_late { Poll::Ready(()) } else { Poll::Pending }
         })
         .await;
         (down.bytes, up.bytes)
     }
 }
+
+/// The time a client has to answer a Close frame.
+const LAST_WORDS: Duration = Duration::from_secs(2);
 
 /// One way of the two.
 struct Way {
@@ -84,15 +116,41 @@ struct Way {
     /// The other side has been told so.
     is_told: bool,
     bytes: u64,
+    /// Where its WebSocket frames end, if it has such.
+    frames: Option<Frames>,
+    /// Its Close frame has been put in: nothing more comes after that.
+    is_last: bool,
 }
 
 impl Way {
-    fn after(rest: Bytes) -> Self {
-        Self { bytes: rest.len() as u64, rest, is_over: false, is_told: false }
+    fn after(rest: Bytes, is_websocket: bool) -> Self {
+        let mut frames = is_websocket.then(Frames::default);
+        frames.iter_mut().for_each(|frames| frames.pass(&rest));
+        Self { bytes: rest.len() as u64, rest, is_over: false, is_told: false, frames, is_last: false }
+    }
+
+    /// Puts in a Close frame as soon as it fits between two others; returns true when it does so.
+    fn says_goodbye(&mut self) -> bool {
+        let fits = !self.is_last
+            && !self.is_over
+            && self.frames.as_ref().is_some_and(|frames| frames.is_between() && !frames.has_closed());
+        if fits {
+            self.rest = [&self.rest[..], &GOING_AWAY].concat().into();
+            (self.is_last, self.bytes) = (true, self.bytes + GOING_AWAY.len() as u64);
+        }
+        fits
+    }
+
+    fn has_closed(&self) -> bool {
+        self.rest.is_empty() && self.frames.as_ref().is_some_and(Frames::has_closed)
     }
 
     fn took(&mut self, piece: Bytes) {
+        if self.is_last && !piece.is_empty() {
+            return;
+        }
         self.bytes += piece.len() as u64;
+        self.frames.iter_mut().for_each(|frames| frames.pass(&piece));
         self.is_over = piece.is_empty();
         self.rest = piece;
     }

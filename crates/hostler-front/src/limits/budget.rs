@@ -151,9 +151,14 @@ impl Budget {
         self.failed.set(self.failed.get().or(Some(Failure::Silent(self.watched.place()))));
     }
 
+    /// The server stops, and the request has had its time.
+    pub(crate) fn fail_stopping(&self) {
+        self.failed.set(self.failed.get().or(Some(Failure::Stopping)));
+    }
+
     /// Returns whether it is to be ended wherever it waits.
     pub(crate) fn is_ended(&self) -> bool {
-        matches!(self.failed.get(), Some(Failure::Silent(_)))
+        matches!(self.failed.get(), Some(Failure::Silent(_) | Failure::Stopping))
     }
 
     pub(crate) fn has_failed(&self) -> bool {

@@ -153,6 +153,25 @@ pub(crate) fn sweep() {
     wakers.into_iter().for_each(Waker::wake);
 }
 
+/// Ends all requests of this thread that have no response yet: the server stops.
+pub(crate) fn end_all() {
+    let wakers: Vec<Waker> = REQUESTS.with_borrow(|(all, _)| {
+        all.iter()
+            .flatten()
+            .filter_map(|budget| {
+                budget.fail_stopping();
+                budget.watched.waker.borrow().clone()
+            })
+            .collect()
+    });
+    wakers.into_iter().for_each(Waker::wake);
+}
+
+/// Returns true if a request of this thread has no response yet.
+pub(crate) fn has_requests() -> bool {
+    REQUESTS.with_borrow(|(all, free)| all.len() > free.len())
+}
+
 /// The request is polled.
 pub(crate) fn before_poll(budget: &Budget) {
     budget.watched.silent.set(0);

@@ -114,7 +114,7 @@ pub(crate) fn answer(
     out.extend_from_slice(&text::http_date(seconds as i64));
     out.extend_from_slice(b"\r\n");
     out.extend_from_slice(&answer.fields);
-    let after = peer.tell_connection(asked.wish, &mut out);
+    let after = peer.tell_connection(asked.wish, thread.draining(), &mut out);
     out.extend_from_slice(b"\r\n");
     let head = access_log::is_wanted(thread, &url.server)
         .then(|| (head.clone(), Bytes::copy_from_slice(&buffer[..head.length])));

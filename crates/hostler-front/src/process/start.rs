@@ -72,7 +72,7 @@ fn receive(control: &OwnedFd) -> io::Result<Inheritance> {
                 return Ok(Inheritance { plan, listeners, logs, sites });
             }
             FromMaster::Site { .. } => sites.push((message, fds)),
-            FromMaster::Drain => return Err(bad("Drain before Go")),
+            FromMaster::Stop | FromMaster::Drain => return Err(bad("Drain before Go")),
             FromMaster::Build(_) | FromMaster::SiteFailed(..) | FromMaster::Status { .. } => {}
         }
     }
@@ -171,6 +171,7 @@ pub(crate) fn begin(plan: FrontPlan, logs: Vec<OwnedFd>, listeners: usize) -> io
         site_names: plan.site_names,
         started: Instant::now(),
         draining: AtomicBool::new(false),
+        stopping: Arc::default(),
         ending: AtomicBool::new(false),
         drain: draining,
         connections: AtomicUsize::new(0),
@@ -273,12 +274,20 @@ fn run_thread(
                 move || shared.seconds()
             };
             let hub = shared.hub.clone();
+            let stopping = shared.stopping.clone();
             let told = {
                 let shared = shared.clone();
                 move |told| drop(tokio::task::spawn_local(report::answer_all(shared.clone(), told)))
             };
-            let master =
-                tokio::task::spawn_local(hub::control(control, sites, asks, hub, drain, seconds, told));
+            let master = tokio::task::spawn_local(hub::control(
+                control,
+                sites,
+                asks,
+                hub,
+                (drain, stopping),
+                seconds,
+                told,
+            ));
             tokio::task::spawn_local(warm::up(thread.clone(), running));
             crate::module::proxy::checks::begin(&thread);
             crate::tls::stapling::begin(&thread);

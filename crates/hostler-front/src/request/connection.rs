@@ -222,8 +222,8 @@ impl Peer {
     }
 
     /// Tells what becomes of the connection with an answer made on a fast path: that is known before it is made.
-    pub(crate) fn tell_connection(&self, wish: KeepAlive, out: &mut Vec<u8>) -> After {
-        let stays = wish.persistent && self.may_continue();
+    pub(crate) fn tell_connection(&self, wish: KeepAlive, is_draining: bool, out: &mut Vec<u8>) -> After {
+        let stays = wish.persistent && !is_draining && self.may_continue();
         response::connection(out, self.connection(wish, stays));
         wish.after(stays)
     }

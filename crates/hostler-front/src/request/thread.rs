@@ -10,6 +10,7 @@ use crate::site::files::Site;
 use crate::site::hub::Hub;
 use crate::site::sites::Sites;
 use crate::values::extensions::{Extensions, SharedExtensions};
+use crate::values::stopping::Stopping;
 use hashbrown::HashMap;
 use hostler_config::{Config, Server};
 use hostler_gateway::supervisor::exec::Programs;
@@ -38,6 +39,8 @@ pub(crate) struct SharedState {
     pub(crate) site_names: Vec<String>,
     pub(crate) started: Instant,
     pub(crate) draining: AtomicBool,
+    /// Why it drains.
+    pub(crate) stopping: Arc<Stopping>,
     /// The front ends, and its threads write their last lines.
     pub(crate) ending: AtomicBool,
     /// Open connections.
@@ -63,6 +66,16 @@ pub(crate) struct SharedState {
 }
 
 impl SharedState {
+    /// Returns true if the server stops, or this front ends.
+    pub(crate) fn is_stopping(&self) -> bool {
+        self.stopping.is_server() || self.ending.load(Ordering::Relaxed)
+    }
+
+    /// Returns why requests that are not finished are cut off.
+    pub(crate) fn cut_off_cause(&self) -> String {
+        self.stopping.cause(self.config.process.graceful_shutdown_timeout)
+    }
+
     /// Returns a part's data for all threads, by its type.
     pub(crate) fn of<T: Any + Send + Sync>(&self) -> &T {
         self.extensions.of()
@@ -161,6 +174,18 @@ impl Thread {
         let site = self.shared.sites.of(server);
         let microseconds = elapsed.as_micros() as u64;
         self.shared.counters[self.index as usize].answered(site, status, bytes, microseconds);
+    }
+
+    /// Waits until requests have to come to their end because the server stops.
+    pub(crate) fn server_drains(&self) -> impl Future<Output = ()> + use<> {
+        let shared = self.shared.clone();
+        async move {
+            let mut drain = shared.drain.clone();
+            let drains = drain.wait_for(|drains| *drains).await.is_ok();
+            if !(drains && shared.stopping.is_server()) {
+                std::future::pending::<()>().await;
+            }
+        }
     }
 
     pub(crate) fn draining(&self) -> bool {

@@ -5,6 +5,7 @@
 
 use crate::io::descriptors::Descriptors;
 use crate::site::limits::{self, SiteLimits};
+use crate::values::stopping::Stopping;
 use hostler_sys::fdpass::{self, Wait};
 use hostler_wire::control::{FromFront, FromMaster, MESSAGE_SIZE};
 use hostler_wire::frame;
@@ -191,7 +192,7 @@ pub(crate) async fn control(
     sites: Vec<Message>,
     mut asks: Asks,
     hub: Arc<Hub>,
-    drain: watch::Sender<bool>,
+    (drain, stopping): (watch::Sender<bool>, Arc<Stopping>),
     seconds: impl Fn() -> u32,
     status: impl Fn(MasterMessage),
 ) -> io::Result<()> {
@@ -210,7 +211,11 @@ pub(crate) async fn control(
             message = control.receive() => {
                 let Some((message, fds)) = message? else { return Ok(()) };
                 match message {
-                    FromMaster::Drain => drop(drain.send(true)),
+                    FromMaster::Stop => stopping.server_stops(),
+                    FromMaster::Drain => {
+                        stopping.drains();
+                        let _ = drain.send(true);
+                    }
                     FromMaster::Status { generation, uptime_ms } => {
                         told(fds, generation, uptime_ms).into_iter().for_each(&status);
                     }

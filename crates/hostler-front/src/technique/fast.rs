@@ -252,37 +252,40 @@ pub(crate) struct Plain {
     headers_out: Option<Table>,
 }
 
+/// The client's connection and its thread.
+type Client<'a> = (&'a Thread, &'a Peer);
+
 impl FastRequest {
     /// Waits for the answer.
-    pub(crate) async fn answer(&mut self, peer: &Peer) -> Answer {
+    pub(crate) async fn answer(&mut self, thread: &Thread, peer: &Peer) -> Answer {
         match std::mem::replace(&mut self.conversation, Conversation::Over) {
-            Conversation::Ring(begun) => self.worker_answer(begun, peer).await,
-            Conversation::Socket(answer) => self.socket_answer(answer, peer).await,
+            Conversation::Ring(begun) => self.worker_answer(begun, (thread, peer)).await,
+            Conversation::Socket(answer) => self.socket_answer(answer, (thread, peer)).await,
             Conversation::Over => Answer::Failed(Error::new(hostler_gateway::Kind::System)),
         }
     }
 
-    async fn socket_answer(&self, answer: Option<Box<dyn SocketAnswer>>, peer: &Peer) -> Answer {
+    async fn socket_answer(&self, answer: Option<Box<dyn SocketAnswer>>, to: Client<'_>) -> Answer {
         let Some(mut answer) = answer else { return Answer::OtherSocket(None) };
         let is_whole = poll_fn(|context| answer.poll_whole(context)).await;
-        let plain = is_whole.then(|| self.socket_plain(&*answer, peer)).flatten();
+        let plain = is_whole.then(|| self.socket_plain(&*answer, to)).flatten();
         let Some(plain) = plain else { return Answer::OtherSocket(Some(answer)) };
         answer.end();
         Answer::Plain(plain)
     }
 
     /// The answer as bytes, if it has nothing that the slow path would have to look at.
-    fn socket_plain(&self, answer: &dyn SocketAnswer, peer: &Peer) -> Option<Plain> {
+    fn socket_plain(&self, answer: &dyn SocketAnswer, (thread, peer): Client<'_>) -> Option<Plain> {
         let mut plain = answer.plain()?;
         let mut out = Vec::with_capacity(512);
         plain.write_head(&mut out, &self.remembered.request, self.received)?;
-        let after = peer.tell_connection(self.wish, &mut out);
+        let after = peer.tell_connection(self.wish, thread.draining(), &mut out);
         out.extend_from_slice(b"\r\n");
         let headers_out = self.remembered.facts.is_some().then(|| plain.logged_fields());
         Some(Plain { out, body: std::mem::take(&mut plain.body), after, headers_out })
     }
 
-    async fn worker_answer(&self, begun: Begin, peer: &Peer) -> Answer {
+    async fn worker_answer(&self, begun: Begin, to: Client<'_>) -> Answer {
         let exchange = match begun {
             Begin::Now(exchange) => exchange,
             Begin::Never(refusal) => return Answer::Failed(refusal),
@@ -298,7 +301,7 @@ impl FastRequest {
             Err(error) if frames.is_empty() => return Answer::Failed(error),
             Err(error) => return Answer::Other(Box::new(Handover { exchange, frames, failed: Some(error) })),
         }
-        let plain = self.remembered.is_plain.then(|| self.plain(peer, &frames)).flatten();
+        let plain = self.remembered.is_plain.then(|| self.plain(to, &frames)).flatten();
         let Some(plain) = plain else {
             return Answer::Other(Box::new(Handover { exchange, frames, failed: None }));
         };
@@ -309,7 +312,7 @@ impl FastRequest {
     }
 
     /// The answer as bytes, if it has nothing that the slow path would have to look at.
-    fn plain(&self, peer: &Peer, frames: &Frames) -> Option<Plain> {
+    fn plain(&self, (thread, peer): Client<'_>, frames: &Frames) -> Option<Plain> {
         let (first, pieces) = frames.split_first()?;
         let (_, pieces) = pieces.split_last()?;
         let Ok(FromWorker::Head(head)) = FromWorker::decode(first.kind, &first.body) else { return None };
@@ -320,7 +323,7 @@ impl FastRequest {
         };
         let mut out = Vec::with_capacity(512);
         plain::write_head(&mut out, &self.remembered, &head, self.received, body.len())?;
-        let after = peer.tell_connection(self.wish, &mut out);
+        let after = peer.tell_connection(self.wish, thread.draining(), &mut out);
         out.extend_from_slice(b"\r\n");
         let logged = || plain::logged_fields(&first.body, &head);
         Some(Plain { out, body, after, headers_out: self.remembered.facts.is_some().then(logged) })

@@ -25,6 +25,8 @@ pub(crate) fn main(directory: &str) -> ExitCode {
         pid_file: None,
         ready_timeout_ms: 2000,
         drain_timeout_secs: 60,
+        stop_timeout_secs: 60,
+        drain_delay_secs: 0,
         told: Vec::new(),
     };
     let mut front = Vec::new();
@@ -44,6 +46,8 @@ pub(crate) fn main(directory: &str) -> ExitCode {
             ["pid-file", path] => master.pid_file = Some(path.to_string()),
             ["behave", word] => front = word.as_bytes().to_vec(),
             ["drain-timeout", seconds] => master.drain_timeout_secs = seconds.parse().unwrap(),
+            ["stop-timeout", seconds] => master.stop_timeout_secs = seconds.parse().unwrap(),
+            ["drain-delay", seconds] => master.drain_delay_secs = seconds.parse().unwrap(),
             ["timeout", ms] => master.ready_timeout_ms = ms.parse().unwrap(),
             ["exit", status] => return ExitCode::from(status.parse::<u8>().unwrap()),
             // Time: it hangs until it is killed.

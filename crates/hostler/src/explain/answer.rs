@@ -195,6 +195,8 @@ fn no_program(about: &About<'_>, name: &str) -> String {
         | "balancer-manager"
         | "server-info"
         | "hostler-metrics"
+        | "hostler-live"
+        | "hostler-ready"
         | "send-as-is"
         | "form-login-handler"
         | "form-logout-handler"

@@ -25,7 +25,7 @@ mod situation;
 mod told;
 pub(crate) mod users;
 
-use hostler_config::Attempt;
+use hostler_config::{Attempt, ProcessConfig};
 use hostler_wire::plan::{FrontPlan, MasterPlan, Plan};
 
 use crate::Failed;
@@ -41,8 +41,6 @@ pub(crate) use situation::Situation;
 
 /// The time limit for a new generation to report ready.
 const READY_TIMEOUT_MS: u32 = 30_000;
-/// The time limit for an old generation to finish its open connections, in seconds.
-const DRAIN_TIMEOUT: u32 = 3600;
 /// More than Apache's 511: a thousand connections at once, from one visitor, fill that, and everybody else's next one then
 /// waits a second for its repetition. The kernel takes no more than `net.core.somaxconn`.
 const BACKLOG: u32 = 4096;
@@ -101,12 +99,19 @@ fn master_plan(loaded: &Attempt, roles: &Roles) -> MasterPlan {
         pid_file: process.pid_file.clone(),
         ready_timeout_ms: READY_TIMEOUT_MS,
         // 0: no limit, as far as that goes.
-        drain_timeout_secs: match process.graceful_shutdown_timeout {
-            None => DRAIN_TIMEOUT,
-            Some(0) => u32::MAX,
-            Some(seconds) => seconds,
-        },
+        drain_timeout_secs: patience(process, hostler_wire::plan::DRAIN_TIMEOUT_SECS),
+        stop_timeout_secs: patience(process, hostler_wire::plan::STOP_TIMEOUT_SECS),
+        drain_delay_secs: process.drain_delay.unwrap_or(0),
         told: Vec::new(),
+    }
+}
+
+/// The seconds of `GracefulShutdownTimeout`; 0 there is no limit, as far as that goes.
+fn patience(process: &ProcessConfig, usual: u32) -> u32 {
+    match process.graceful_shutdown_timeout {
+        None => usual,
+        Some(0) => u32::MAX,
+        Some(seconds) => seconds,
     }
 }
 

@@ -1,6 +1,7 @@
 //! Processes and sockets: who the server runs as, what it listens on, and Apache's tuning knobs.
 
 use super::super::suexec;
+use super::health::health;
 use super::types::{AssignUser, IdRange};
 use super::values::number;
 use crate::{Action, Args, Arity, Command, Contexts, Directive, Listen, Overrides};
@@ -90,7 +91,8 @@ pub(super) static MPM: &[Directive] = &[
         "GracefulShutdownTimeout",
         Arity::Take1,
         "seconds",
-        "Limit the time, in seconds, in which an old generation finishes its requests; 0: no limit",
+        "Limit the time, in seconds, in which requests finish when the server stops (default 30) or after a reload \
+         (default 3600); 0: no limit",
         |cmd, args| {
             cmd.process.graceful_shutdown_timeout = Some(number(args.first(), 0..=10_000_000)?);
             Ok(())
@@ -225,6 +227,27 @@ pub(super) static HOSTLER: &[Directive] = &[
         "Stop a site process after this many seconds without a request",
         |cmd, args| {
             cmd.process.site_idle = Some(number(args.first(), 1..=10_000_000)?);
+            Ok(())
+        },
+    )),
+    global(Directive::new(
+        "HostlerDrainDelay",
+        Arity::Take1,
+        "seconds",
+        "Accept new connections for this many seconds (default 0) after a stopping server has become not ready",
+        |cmd, args| {
+            cmd.process.drain_delay = Some(number(args.first(), 0..=3600)?);
+            Ok(())
+        },
+    )),
+    global(Directive::new(
+        "HostlerHealth",
+        Arity::TakeArgv,
+        "off | live-path ready-path [engine[:site]] ...",
+        "Set the paths at which every virtual host reports that the server is live and ready, and the pools that must be \
+         able to start a worker for it to be ready",
+        |cmd, args| {
+            cmd.process.health = health(&args.words)?;
             Ok(())
         },
     )),

@@ -16,6 +16,8 @@ pub(super) enum Failure {
     Rule,
     /// It has waited there for too long ([`crate::limits::watch`]).
     Silent(Place),
+    /// The server stops before the request is done.
+    Stopping,
 }
 
 /// Returns an error if the request has failed, and logs it, once.
@@ -41,13 +43,14 @@ pub(crate) fn check(request: &Request) -> Result<(), Halt> {
                 place.module,
                 about(request)
             ),
+            Failure::Stopping => format!("killed: {}", request.thread.shared.cut_off_cause()),
             Failure::Rule => {
                 format!("{cause}a rule of {rules} could not be carried out, so the request is refused")
             }
         };
         log::request(request, Severity::Error, "core", &message);
     }
-    Err(Halt::Status(500))
+    Err(Halt::Status(if failure == Failure::Stopping { 503 } else { 500 }))
 }
 
 /// Returns the subject of a request: its file, or its URL where it has none yet.
