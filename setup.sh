@@ -33,6 +33,7 @@ run|perl:CGI|libcgi-pm-perl|the guest book reads its form with CGI.pm
 run|perl:DBD::SQLite|libdbd-sqlite3-perl|the guest book keeps its entries in SQLite
 run|file:/usr/lib/php/20220829/pdo_sqlite.so|php8.2-sqlite3|the guest book in PHP keeps its entries in SQLite
 run|file:/usr/bin/python3|python3|the showcase's applications in Python
+test|file:/usr/sbin/logrotate|logrotate|rotates the logs of a server under load
 test|cmd:curl|curl|the README's commands are run as tests
 test|cmd:apache2|apache2-bin|every conformance case runs against the real Apache first
 test|cmd:htpasswd|apache2-utils|writes the password files that the tests read

@@ -7,7 +7,8 @@
 #   share/man, share/bash-completion, ...   manual and completions
 #   lib/systemd/system/hostler.service      a unit to start from; it is not enabled
 #
-# And, where it may: $DESTDIR/etc/hostler/httpd.conf, unless there is one, and $DESTDIR/var/log/hostler for its logs.
+# And, where it may: $DESTDIR/etc/hostler/httpd.conf and $DESTDIR/etc/logrotate.d/hostler, unless they are there, and
+# $DESTDIR/var/log/hostler for its logs.
 set -eu
 cd "$(dirname "$0")/.."
 prefix=${PREFIX:-/usr/local}
@@ -66,6 +67,9 @@ if [ -w "$etc" ]; then
     echo "$etc/hostler/httpd.conf is left as it is"
   else
     install -m 644 "$root/share/doc/hostler/httpd.conf" "$etc/hostler/httpd.conf"
+  fi
+  if [ ! -e "$etc/logrotate.d/hostler" ]; then
+    install -D -m 644 packaging/logrotate/hostler "$etc/logrotate.d/hostler"
   fi
 else
   echo "not root: the sample configuration is $root/share/doc/hostler/httpd.conf; the service wants it as" \

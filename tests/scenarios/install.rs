@@ -38,6 +38,7 @@ fn the_sample_configuration_serves_and_is_not_written_over() {
         config = config.replace(words, here);
     }
     assert!(site.path("to/var/log/hostler").is_dir());
+    assert!(site.path("to/etc/logrotate.d/hostler").is_file());
     std::fs::write(&file, "# the administrator's\n").expect("the file");
     assert!(install(&site).contains("is left as it is"));
     assert_eq!(std::fs::read_to_string(&file).expect("the file"), "# the administrator's\n");

@@ -39,6 +39,7 @@ mod remembered;
 mod request_watch;
 mod rewriting;
 mod rewriting_maps;
+mod rotation;
 mod serve;
 mod service;
 mod servlet;

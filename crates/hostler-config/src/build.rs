@@ -181,7 +181,8 @@ fn carry_out(cmd: &mut Command<'_>, directive: &'static Directive, node: &Node) 
             open(cmd, &args, node.children.as_deref().unwrap_or_default())
         }
         Action::Ignored(why) => {
-            cmd.warn_once(directive.name, format!("{} is ignored: {why}", directive.name));
+            let message = format!("{} is ignored: {why}", directive.name);
+            cmd.builder.warn_ignored(directive.name, node.origin, message);
             Ok(())
         }
         Action::RefusedUnless(word, _)

@@ -131,7 +131,15 @@ impl Builder {
 
     pub(crate) fn warn(&mut self, origin: Origin, message: String) {
         let file = self.file(origin);
-        self.warnings.push(Warning { file, line: origin.line, message });
+        self.warnings.push(Warning { file, line: origin.line, message, ignored: false });
+    }
+
+    /// Warns once for each directive that has no effect.
+    pub(crate) fn warn_ignored(&mut self, directive: &str, origin: Origin, message: String) {
+        if self.warned.insert(directive.to_owned()) {
+            let file = self.file(origin);
+            self.warnings.push(Warning { file, line: origin.line, message, ignored: true });
+        }
     }
 
     pub(crate) fn warn_once(&mut self, key: &str, origin: Origin, message: String) {

@@ -56,6 +56,8 @@ pub struct Warning {
     pub line: u32,
     /// What, without a full stop.
     pub message: String,
+    /// It is about a directive that has no effect in Hostler, which is worth knowing once: `hostler check` prints it.
+    pub ignored: bool,
 }
 
 impl fmt::Display for Warning {

@@ -12,7 +12,7 @@ use crate::module::{
 };
 
 /// The modules.
-pub(crate) static MODULES: [&Module; 63] = [
+pub(crate) static MODULES: [&Module; 64] = [
     // It answers for pages instead of the core.
     &include::MODULE,
     &core::MODULE,

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use crate::control::Channel;
 use crate::listen::{self, Listener};
+use crate::logs::WatchedLog;
 use crate::plan::WholePlan;
 use crate::site::ForFront;
 use crate::throttle::Throttle;
@@ -70,7 +71,10 @@ pub(crate) struct Generation {
     pub(crate) listeners: Vec<Listener>,
     front_plan: Rc<OwnedFd>,
     front_plan_bytes: u64,
-    logs: Vec<Rc<OwnedFd>>,
+    /// Its log descriptors, in the plan's order; empty once it drains.
+    pub(crate) logs: Vec<Rc<OwnedFd>>,
+    /// Those of them that are files, also while it drains.
+    pub(crate) watched: Vec<WatchedLog>,
 }
 
 impl Generation {
@@ -93,6 +97,7 @@ impl Generation {
             listeners,
             front_plan: Rc::new(front_plan),
             front_plan_bytes: plan.front.len() as u64,
+            watched: WatchedLog::of_plan(&plan.master, &logs),
             logs,
             plan: plan.master,
         })

@@ -46,7 +46,7 @@ impl Master {
         let is_due = |handover: &mut Handover| !older_listens || handover.until <= now;
         let Some(Handover { number, pid_file, .. }) = self.handover.take_if(is_due) else { return };
         self.manager.ready(&format!("generation {number} serves"));
-        self.write_pid_file(number, pid_file);
+        self.write_pid_file(number, pid_file, &format!("generation {number} serves\n"));
         self.offer_status(number, now);
     }
 }

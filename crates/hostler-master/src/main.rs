@@ -15,6 +15,7 @@ mod groups;
 mod handover;
 mod homes;
 mod listen;
+mod logs;
 mod master;
 mod options;
 mod pid_file;

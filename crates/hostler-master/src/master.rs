@@ -13,6 +13,7 @@ use crate::generation::{Generation, Phase};
 use crate::groups::Groups;
 use crate::handover::Handover;
 use crate::homes::Homes;
+use crate::logs::Reopening;
 use crate::options::Options;
 use crate::pid_file::PidFile;
 use crate::plan::Planning;
@@ -76,6 +77,10 @@ pub(crate) struct Master {
     pub(crate) relieved: Option<Instant>,
     /// When it last looked for fronts that are silent.
     pub(crate) awake: Instant,
+    /// The program that opens logs again.
+    pub(crate) reopening: Option<Reopening>,
+    /// When logs are next looked at.
+    pub(crate) next_look: Instant,
     signals: Signals,
 }
 
@@ -84,6 +89,7 @@ pub(crate) struct Master {
 enum Source {
     Signals,
     Planner,
+    Reopener,
     Front(u64),
 }
 
@@ -118,6 +124,8 @@ impl Master {
             next_sign: None,
             relieved: None,
             awake: Instant::now(),
+            reopening: None,
+            next_look: Instant::now(),
             signals,
         })
     }
@@ -152,6 +160,7 @@ impl Master {
             match source {
                 Source::Signals => self.handle_signals(now),
                 Source::Planner => self.planner_said(now),
+                Source::Reopener => self.reopener_said(now),
                 Source::Front(number) if ready.read => self.front_said(number, now),
                 Source::Front(_) => {}
             }
@@ -164,6 +173,10 @@ impl Master {
         if let Some(planning) = self.planning.as_ref().filter(|planning| !planning.closed) {
             sources.push(Source::Planner);
             watches.push(Watch { fd: planning.socket.as_fd(), write: false });
+        }
+        if let Some(reopening) = &self.reopening {
+            sources.push(Source::Reopener);
+            watches.push(Watch { fd: reopening.socket.as_fd(), write: false });
         }
         for generation in &self.generations {
             if let Some(front) = generation.front.as_ref().filter(|front| !front.closed) {
@@ -204,6 +217,7 @@ impl Master {
         let handover = self.handover.iter().map(|handover| handover.until);
         planning
             .chain(handover)
+            .chain(self.next_look())
             .chain(generations)
             .chain(silences)
             .chain(self.next_sign)
@@ -241,6 +255,7 @@ impl Master {
         }
         self.end_stuck_fronts(now);
         self.give_sign(now);
+        self.look_at_logs(now);
         self.kill_late_sites(now);
         self.respawn_fronts(now);
         self.announce(now);

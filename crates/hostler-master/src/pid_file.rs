@@ -7,8 +7,9 @@
 use hostler_sys::fs::read_head;
 use hostler_sys::process::effective_ids;
 use hostler_sys::stat::Stat;
-use hostler_sys::trusted::{Trust, open_directory, open_file, remove_file, replace_file};
-use std::ffi::OsString;
+use hostler_sys::trusted::{Trust, open_file, open_or_create_directory, remove_file, replace_file};
+use hostler_wire::plan::OUTCOME;
+use std::ffi::{OsStr, OsString};
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
@@ -24,19 +25,23 @@ pub(crate) struct PidFile {
 }
 
 impl PidFile {
-    /// Writes our process id to `path` (absolute).
+    /// Writes our process id to `path` (absolute), and before that the outcome of the start or reload beside it, for
+    /// `hostler reload`. Missing directories below /run are created.
     ///
     /// # Errors
     /// Why not, as a sentence.
-    pub(crate) fn write(path: &Path, root: bool) -> Result<Self, String> {
+    pub(crate) fn write(path: &Path, root: bool, outcome: &str) -> Result<Self, String> {
         let failed = |why: &dyn std::fmt::Display| format!("can't write PidFile {}: {why}", path.display());
         let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
             return Err(failed(&"it is not the path of a file"));
         };
         must_be_free(path, root)?;
-        let directory = open_directory(parent, trust(root)).map_err(|e| failed(&e))?;
+        let directory = open_or_create_directory(parent, trust(root)).map_err(|e| failed(&e))?;
         let line = format!("{}\n", std::process::id());
-        replace_file(directory.as_fd(), name, line.as_bytes()).map_err(|e| failed(&e))?;
+        // It may quote the configuration, which is not for everyone.
+        replace_file(directory.as_fd(), &outcome_name(name), outcome.as_bytes(), 0o600)
+            .map_err(|e| failed(&e))?;
+        replace_file(directory.as_fd(), name, line.as_bytes(), 0o644).map_err(|e| failed(&e))?;
         Ok(Self { path: path.to_path_buf(), directory, name: name.to_os_string() })
     }
 
@@ -49,8 +54,15 @@ impl PidFile {
     pub(crate) fn remove(self) {
         if named(&self.path, Trust::Anyone) == Some(std::process::id()) {
             let _ = remove_file(self.directory.as_fd(), &self.name);
+            let _ = remove_file(self.directory.as_fd(), &outcome_name(&self.name));
         }
     }
+}
+
+fn outcome_name(name: &OsStr) -> OsString {
+    let mut outcome = name.to_os_string();
+    outcome.push(OUTCOME);
+    outcome
 }
 
 fn trust(root: bool) -> Trust<'static> {
@@ -93,7 +105,7 @@ mod tests {
     #[test]
     fn holds_the_process_id_and_goes_when_removed() {
         let path = std::env::temp_dir().join(format!("hostler-pid-test-{}", std::process::id()));
-        let file = PidFile::write(&path, false).unwrap();
+        let file = PidFile::write(&path, false, "").unwrap();
         assert_eq!(std::fs::read_to_string(&path).unwrap(), format!("{}\n", std::process::id()));
         file.remove();
         assert!(!path.exists());
@@ -105,7 +117,7 @@ mod tests {
         // The first is a process, but no server.
         for text in ["1\n", "4194305\n", "", "text\n", "-1\n", "99999999999999999999\n"] {
             std::fs::write(&path, text).unwrap();
-            let file = PidFile::write(&path, false).unwrap();
+            let file = PidFile::write(&path, false, "").unwrap();
             assert_eq!(
                 std::fs::read_to_string(&path).unwrap(),
                 format!("{}\n", std::process::id()),
@@ -118,7 +130,7 @@ mod tests {
     #[test]
     fn one_that_is_another_s_by_now_is_not_removed() {
         let path = std::env::temp_dir().join(format!("hostler-pid-test-other-{}", std::process::id()));
-        let file = PidFile::write(&path, false).unwrap();
+        let file = PidFile::write(&path, false, "").unwrap();
         std::fs::write(&path, "1\n").unwrap();
         file.remove();
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "1\n");
@@ -128,7 +140,7 @@ mod tests {
     #[test]
     fn root_keeps_out_of_a_directory_that_all_can_write() {
         let path = std::env::temp_dir().join("hostler-pid-test-root");
-        assert!(PidFile::write(&path, true).unwrap_err().contains("write"));
+        assert!(PidFile::write(&path, true, "").unwrap_err().contains("write"));
         assert!(!path.exists());
     }
 }

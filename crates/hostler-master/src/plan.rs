@@ -1,6 +1,6 @@
 //! A plan on its way: the planner runs, and its frames come in piece by piece while the master goes on serving.
 //!
-//! First frame: the planner's build; second: the [`Plan`]; then frames without a body that carry the log
+//! First frame: the planner's build; second: the [`Plan`], or the errors that it found; then frames without a body that carry the log
 //! descriptors, up to eight each. The planner then closes its end and exits with 0. It has told the operator itself
 //! why when it exits otherwise.
 
@@ -8,7 +8,7 @@ use hostler_sys::fdpass::{Wait, recv};
 use hostler_sys::process::{ExitCause, Pid};
 use hostler_wire::build::{Build, OtherBuild};
 use hostler_wire::frame::{self, HEAD, Head};
-use hostler_wire::plan::{Identity, Plan};
+use hostler_wire::plan::{Identity, Plan, Planned};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::rc::Rc;
@@ -34,6 +34,8 @@ pub(crate) struct Planning {
     /// It is of our build.
     greeted: bool,
     plan: Option<Plan>,
+    /// The errors that it found.
+    pub(crate) refusal: Option<String>,
     logs: Vec<Rc<OwnedFd>>,
 }
 
@@ -58,6 +60,7 @@ impl Planning {
             fds: Vec::new(),
             greeted: false,
             plan: None,
+            refusal: None,
             logs: Vec::new(),
         }
     }
@@ -101,9 +104,12 @@ impl Planning {
                 check_build(body)?;
                 self.greeted = true;
             } else if self.plan.is_none() {
-                let plan = frame::decode(body)
+                let planned: Planned = frame::decode(body)
                     .map_err(|e| format!("the planner sent something that is not a plan: {e}"))?;
-                self.plan = Some(plan);
+                match planned {
+                    Ok(plan) => self.plan = Some(plan),
+                    Err(why) => self.refusal = Some(why),
+                }
             }
             self.logs.extend(self.fds.drain(..head.fds).map(Rc::new));
             self.inbox.drain(..HEAD + head.body);
@@ -123,9 +129,13 @@ impl Planning {
     pub(crate) fn finish(self, root: bool) -> Result<WholePlan, (u8, String)> {
         match self.ended {
             Some(ExitCause::Status(0)) => {}
-            Some(ExitCause::Status(status)) => {
+            Some(ExitCause::Status(status)) if self.refusal.is_some() => {
                 let status = u8::try_from(status).unwrap_or(1);
-                return Err((status, "there is no plan: the configuration can't be used".to_string()));
+                return Err((status, "the configuration has errors (above)".to_string()));
+            }
+            Some(ended @ ExitCause::Status(status)) => {
+                let status = u8::try_from(status).unwrap_or(1);
+                return Err((status, format!("there is no plan: the planner {ended}")));
             }
             Some(ended) => return Err((1, format!("there is no plan: the planner {ended}"))),
             None => return Err((1, "there is no plan: the planner has not ended".to_string())),
@@ -184,6 +194,7 @@ mod tests {
             stop_timeout_secs: 60,
             drain_delay_secs: 0,
             told: Vec::new(),
+            logs: Vec::new(),
         };
         Plan { master, front: b"opaque".to_vec(), logs }
     }
@@ -213,7 +224,7 @@ mod tests {
         let planned = receive(|theirs| {
             let mut frames = Vec::new();
             frame::encode(&Build::own(), 0, &mut frames).unwrap();
-            frame::encode(&plan(someone(7), someone(8), 2), 1, &mut frames).unwrap();
+            frame::encode(&Planned::Ok(plan(someone(7), someone(8), 2)), 1, &mut frames).unwrap();
             send_all(theirs.as_fd(), &frames, &[null.as_fd()]).unwrap();
             let mut more = Vec::new();
             frame::encode(&(), 1, &mut more).unwrap();
@@ -230,14 +241,14 @@ mod tests {
         let short = receive(|theirs| {
             let mut frames = Vec::new();
             frame::encode(&Build::own(), 0, &mut frames).unwrap();
-            frame::encode(&plan(someone(7), someone(8), 2), 0, &mut frames).unwrap();
+            frame::encode(&Planned::Ok(plan(someone(7), someone(8), 2)), 0, &mut frames).unwrap();
             send_all(theirs.as_fd(), &frames, &[]).unwrap();
         });
         assert!(short.is_err_and(|(_, why)| why.contains("whole")));
         let unsent = receive(|theirs| {
             let mut frames = Vec::new();
             frame::encode(&Build::own(), 0, &mut frames).unwrap();
-            frame::encode(&plan(someone(7), someone(8), 2), 2, &mut frames).unwrap();
+            frame::encode(&Planned::Ok(plan(someone(7), someone(8), 2)), 2, &mut frames).unwrap();
             send_all(theirs.as_fd(), &frames, &[]).unwrap();
         });
         assert!(unsent.is_err_and(|(_, why)| why.contains("did not send")));
@@ -250,13 +261,13 @@ mod tests {
         let other = receive(|theirs| {
             let mut frames = Vec::new();
             frame::encode(&Build::from_bytes(bytes), 0, &mut frames).unwrap();
-            frame::encode(&plan(someone(7), someone(8), 0), 0, &mut frames).unwrap();
+            frame::encode(&Planned::Ok(plan(someone(7), someone(8), 0)), 0, &mut frames).unwrap();
             send_all(theirs.as_fd(), &frames, &[]).unwrap();
         });
         assert!(other.is_err_and(|(_, why)| why.contains("start the server")));
         let silent = receive(|theirs| {
             let mut frames = Vec::new();
-            frame::encode(&plan(someone(7), someone(8), 0), 0, &mut frames).unwrap();
+            frame::encode(&Planned::Ok(plan(someone(7), someone(8), 0)), 0, &mut frames).unwrap();
             send_all(theirs.as_fd(), &frames, &[]).unwrap();
         });
         assert!(silent.is_err_and(|(_, why)| why.contains("of build unknown")));

@@ -29,7 +29,7 @@ impl Master {
         if self.generations.iter().any(|g| g.phase == Phase::Serving) {
             self.manager.reloading();
         }
-        match self.nursery.planner(now) {
+        match self.nursery.planner(&self.known_logs(), now) {
             Ok(planning) => self.planning = Some(planning),
             Err(why) => self.no_new_generation(1, &why),
         }
@@ -50,9 +50,10 @@ impl Master {
     /// Begins the new generation when its plan is whole and the planner has ended.
     pub(crate) fn plan_arrived(&mut self, now: Instant) {
         let Some(planning) = self.planning.take_if(|planning| planning.is_over()) else { return };
+        let refusal = planning.refusal.clone();
         let begun = planning.finish(self.root).and_then(|plan| self.begin(plan, now).map_err(|why| (1, why)));
         if let Err((status, why)) = begun {
-            self.no_new_generation(status, &why);
+            self.not_begun(status, &why, refusal.as_deref().unwrap_or(&why));
         }
     }
 
@@ -80,13 +81,18 @@ impl Master {
 
     /// The new generation can't be: the old one goes on, or without one the master ends with `status`.
     pub(crate) fn no_new_generation(&mut self, status: u8, why: &str) {
+        self.not_begun(status, why, why);
+    }
+
+    /// The same, with other reasons for `hostler reload`, which does not see what the planner has printed.
+    fn not_begun(&mut self, status: u8, why: &str, reasons: &str) {
         if let Some(serving) = self.generations.iter().find(|g| g.phase == Phase::Serving) {
             let number = serving.number;
             self.manager.ready(&format!("generation {number} goes on serving: {why}").replace('\n', " "));
             report::error(&format_args!("{why}; generation {number} goes on serving"));
             // Whoever waits for the outcome (`hostler reload`) sees that there is one.
             let path = self.pid_file.as_ref().map(|file| file.path().to_path_buf());
-            self.write_pid_file(number, path);
+            self.write_pid_file(number, path, &format!("failed\n{reasons}\n"));
             self.end_unreplaced(Instant::now());
         } else if self.ending.is_none() {
             report::fatal(&why);
@@ -170,12 +176,12 @@ impl Master {
         self.take_over(number, path, now);
     }
 
-    pub(crate) fn write_pid_file(&mut self, number: u64, path: Option<PathBuf>) {
+    pub(crate) fn write_pid_file(&mut self, number: u64, path: Option<PathBuf>, outcome: &str) {
         let old = self.pid_file.take();
         if let Some(old) = old.filter(|old| path.as_deref() != Some(old.path())) {
             old.remove();
         }
-        match path.map(|path| PidFile::write(&path, self.root)) {
+        match path.map(|path| PidFile::write(&path, self.root, outcome)) {
             None => {}
             Some(Ok(file)) => self.pid_file = Some(file),
             Some(Err(why)) if number == 1 && self.next_number == 2 => {

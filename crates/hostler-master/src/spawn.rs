@@ -5,9 +5,10 @@
 //! and the kernel kills each of them when the master dies.
 
 use hostler_sys::limits::{Bounds, Limit};
-use hostler_sys::notify;
 use hostler_sys::process::{Identity, Pid, Program, Spawn, SpawnError, spawn};
 use hostler_sys::socket::{seqpacket_pair, stream_pair};
+use hostler_sys::{memfd, notify};
+use hostler_wire::logs::{self, KNOWN, KnownLog, Reopen};
 use hostler_wire::plan::{self, SitePlan};
 use std::ffi::{CString, OsString};
 use std::fs::File;
@@ -20,6 +21,7 @@ use crate::control::Channel;
 use crate::door::Door;
 use crate::generation::{Front, Generation};
 use crate::groups::Place;
+use crate::logs::Reopening;
 use crate::plan::Planning;
 use crate::programs::Programs;
 use crate::site::ForFront;
@@ -95,23 +97,48 @@ impl Nursery {
         self.programs.hold(engines)
     }
 
-    /// Starts the planner.
+    /// Starts the planner, which gets to know the logs of a running generation.
     ///
     /// # Errors
     /// Why it can't be started.
-    pub(crate) fn planner(&self, now: Instant) -> Result<Planning, String> {
-        let why = |e: SpawnError| failed("the planner", &e);
+    pub(crate) fn planner(&self, logs: &[KnownLog], now: Instant) -> Result<Planning, String> {
+        let (pid, socket) = self.planners("the planner", &self.planner_args, logs::encode(&logs))?;
+        Ok(Planning::new(pid, socket, now))
+    }
+
+    /// Starts the program that opens logs again, which is the planner's.
+    ///
+    /// # Errors
+    /// Why it can't be started.
+    pub(crate) fn reopener(&self, reopen: Reopen, now: Instant) -> Result<Reopening, String> {
+        let name = self.planner_args.first().cloned().unwrap_or_default();
+        let args = [name, c"reopen-logs".to_owned()];
+        let (pid, socket) = self.planners("the program that opens logs", &args, logs::encode(&reopen))?;
+        Ok(Reopening::new(pid, socket, reopen.logs, now))
+    }
+
+    /// Starts the planner's program with the master's rights; `known` becomes its [`KNOWN`].
+    fn planners(
+        &self,
+        name: &str,
+        args: &[CString],
+        known: io::Result<Vec<u8>>,
+    ) -> Result<(Pid, OwnedFd), String> {
+        let why = |e: SpawnError| failed(name, &e);
         let (ours, theirs) = stream_pair().map_err(|e| why(no_socket(&e)))?;
+        let known = known.and_then(|bytes| memfd::sealed("hostler-logs", &bytes));
+        let known = known.map_err(|e| format!("can't make a memory file for {name}: {e}"))?;
         let (stdout, stderr) = (io::stdout(), io::stderr());
         let pid = spawn(&Spawn {
             program: &self.programs.planner,
-            args: &self.planner_args,
+            args,
             env: &self.environment,
             fds: &[
                 (self.null.as_fd(), 0),
                 (stdout.as_fd(), 1),
                 (stderr.as_fd(), 2),
                 (theirs.as_fd(), SOCKET),
+                (known.as_fd(), KNOWN),
             ],
             identity: None,
             group: None,
@@ -121,7 +148,7 @@ impl Nursery {
             dies_with_parent: true,
             own_session: true,
         });
-        Ok(Planning::new(pid.map_err(why)?, ours, now))
+        Ok((pid.map_err(why)?, ours))
     }
 
     /// Starts a front for a generation and briefs it; `sites`: processes that are there for it already.

@@ -9,7 +9,7 @@ use rustix::fs::{Access, AtFlags, CWD, FileType, Mode, OFlags, RawDir};
 use rustix::io::Errno;
 use std::io::{self, Write};
 use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
 pub use rustix::fs::Stat;
 
@@ -21,6 +21,16 @@ pub use watch::{Of, Watches};
 const MOST_LINKS: usize = 40;
 /// Longest name of a path that the kernel takes, in bytes (`PATH_MAX`).
 const LONGEST_PATH: usize = 4096;
+
+/// Puts another file at an open descriptor's number, at once: each system call uses either file.
+///
+/// # Errors
+/// The kernel's; the descriptor is then as before.
+pub fn replace_descriptor(descriptor: BorrowedFd<'_>, file: &OwnedFd) -> io::Result<()> {
+    // SAFETY: the number is open as long as the borrow lives, remains open under it, and is not closed here.
+    let mut at = std::mem::ManuallyDrop::new(unsafe { OwnedFd::from_raw_fd(descriptor.as_raw_fd()) });
+    Ok(rustix::io::dup3(file, &mut at, rustix::io::DupFlags::CLOEXEC)?)
+}
 
 /// Something in the file system, held by an `O_PATH` descriptor.
 #[derive(Debug)]

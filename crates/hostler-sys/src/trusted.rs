@@ -5,6 +5,7 @@
 //! A sticky directory of root's (`/tmp`) may be passed through to a directory of root's, which nobody else can
 //! move there or away; it may hold neither a link nor the file itself.
 
+use rustix::fs::Gid;
 use rustix::fs::{
     Access, AtFlags, CWD, FileType, Mode, OFlags, Stat, accessat, fstat, openat, readlinkat, statat,
 };
@@ -12,7 +13,7 @@ use rustix::io::Errno;
 use std::collections::VecDeque;
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Write};
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Component, Path, PathBuf};
 
@@ -85,6 +86,23 @@ pub fn open_directory(path: &Path, trust: Trust<'_>) -> Result<OwnedFd, Untruste
     walk.finish()
 }
 
+/// As [`open_directory`]; missing directories below /run, which is empty after each start of the machine, are created
+/// (mode 0755, this process's own).
+///
+/// # Errors
+/// As there.
+pub fn open_or_create_directory(path: &Path, trust: Trust<'_>) -> Result<OwnedFd, Untrusted> {
+    let mut walk = Walk { creates: true, ..Walk::from_root(trust)? };
+    walk.follow(names(path), false)?;
+    walk.finish()
+}
+
+/// Returns whether directories at this path are created when they are missing.
+#[must_use]
+pub fn is_of_this_start(path: &Path) -> bool {
+    ["/run", "/var/run"].iter().any(|root| path.starts_with(root) && path != Path::new(root))
+}
+
 /// Opens the regular file at the absolute `path` for reading; on the way to it only `trust` can change things.
 /// The file itself may be a link of root's.
 ///
@@ -123,6 +141,8 @@ struct Walk<'a> {
     path: PathBuf,
     /// The directory is sticky and open to all: only a directory of root's may come next.
     sticky: bool,
+    /// Missing directories are created, see [`is_of_this_start`].
+    creates: bool,
 }
 
 impl<'a> Walk<'a> {
@@ -140,7 +160,7 @@ impl<'a> Walk<'a> {
                         return Err(Untrusted::Link { path: self.path.join(name), owner: 0 });
                     }
                     if target.is_absolute() {
-                        *self = Self::from_root(self.trust)?;
+                        *self = Self { creates: self.creates, ..Self::from_root(self.trust)? };
                     }
                     for name in names(&target).into_iter().rev() {
                         left.push_front(name);
@@ -155,7 +175,7 @@ impl<'a> Walk<'a> {
         let path = PathBuf::from("/");
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         match rustix::fs::open(&path, flags, Mode::empty()) {
-            Ok(directory) => Ok(Self { trust, directory, path, sticky: false }),
+            Ok(directory) => Ok(Self { trust, directory, path, sticky: false, creates: false }),
             Err(e) => Err(Untrusted::Io { path, error: e.into() }),
         }
     }
@@ -167,7 +187,14 @@ impl<'a> Walk<'a> {
     /// Returns the target of the link of this name; `None` when it is not a link.
     fn link(&self, name: &OsStr) -> Result<Option<PathBuf>, Untrusted> {
         let found = statat(&self.directory, name, AtFlags::SYMLINK_NOFOLLOW);
-        let stat = found.map_err(|e| self.failed(name, e))?;
+        let stat = match found {
+            Err(Errno::NOENT) if self.creates && !self.sticky && is_of_this_start(&self.path.join(name)) => {
+                rustix::fs::mkdirat(&self.directory, name, Mode::from_raw_mode(0o755))
+                    .map_err(|e| self.failed(name, e))?;
+                return Ok(None);
+            }
+            found => found.map_err(|e| self.failed(name, e))?,
+        };
         if FileType::from_raw_mode(stat.st_mode) != FileType::Symlink {
             return Ok(None);
         }
@@ -209,18 +236,18 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// Puts a file with these bytes at `name` in an open directory, at once and whole, in place of what stood there.
+/// Puts a file with these bytes and this mode at `name` in an open directory, at once and whole, replacing what is there.
 /// Nothing is followed.
 ///
 /// # Errors
 /// The kernel's; nothing has then changed.
-pub fn replace_file(directory: BorrowedFd<'_>, name: &OsStr, bytes: &[u8]) -> io::Result<()> {
+pub fn replace_file(directory: BorrowedFd<'_>, name: &OsStr, bytes: &[u8], mode: u32) -> io::Result<()> {
     let mut temporary = OsString::from(".");
     temporary.push(name);
     temporary.push(format!(".{}", std::process::id()));
     let _ = rustix::fs::unlinkat(directory, &temporary, AtFlags::empty());
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let file = openat(directory, &temporary, flags, Mode::from_raw_mode(0o644))?;
+    let file = openat(directory, &temporary, flags, Mode::from_raw_mode(mode))?;
     let done = std::fs::File::from(file)
         .write_all(bytes)
         .and_then(|()| Ok(rustix::fs::renameat(directory, &temporary, directory, name)?));
@@ -238,22 +265,99 @@ pub fn remove_file(directory: BorrowedFd<'_>, name: &OsStr) -> io::Result<()> {
     Ok(rustix::fs::unlinkat(directory, name, AtFlags::empty())?)
 }
 
-/// Opens a regular file in an open directory for appending, made (mode 0640) when it is missing. Neither a link
+/// The mode and group of a log that is created.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NewLog {
+    /// Permission bits, regardless of the umask.
+    pub mode: u32,
+    /// Its group, if this process may give it; `None`: the process's own.
+    pub group: Option<u32>,
+}
+
+impl NewLog {
+    /// A log that replaces none: for its owner and readable by `group`.
+    #[must_use]
+    pub fn first(group: Option<u32>) -> Self {
+        Self { mode: 0o640, group }
+    }
+}
+
+/// Opens a regular file in an open directory for appending; a missing one is created as `new` says. Neither a link
 /// nor a file with a second name will do.
 ///
 /// # Errors
-/// The kernel's (ELOOP for a link); `InvalidInput` for anything but a regular file with one name.
-pub fn append_file(directory: BorrowedFd<'_>, name: &OsStr) -> io::Result<OwnedFd> {
-    let flags = OFlags::WRONLY
-        | OFlags::APPEND
-        | OFlags::CREATE
-        | OFlags::NOFOLLOW
-        | OFlags::NONBLOCK
-        | OFlags::NOCTTY
-        | OFlags::CLOEXEC;
-    let file = openat(directory, name, flags, Mode::from_raw_mode(0o640))?;
+/// The kernel's (ELOOP for a link; ENOENT without `new`); `InvalidInput` for anything but a regular file with one name.
+pub fn append_file(directory: BorrowedFd<'_>, name: &OsStr, new: Option<NewLog>) -> io::Result<OwnedFd> {
+    let file = open_log(directory, name, new)?;
     with_one_name(&fstat(file.as_fd())?)?;
     Ok(file)
+}
+
+/// Opens a log at a path whose directories are trusted, links followed, with this process's own rights.
+///
+/// # Errors
+/// As [`append_file`].
+pub fn append_path(path: &Path, new: Option<NewLog>) -> io::Result<OwnedFd> {
+    let flags = APPEND | OFlags::CLOEXEC;
+    match openat(CWD, path, flags, Mode::empty()) {
+        Err(Errno::NOENT) if new.is_some() => {
+            match openat(CWD, path, flags | OFlags::CREATE | OFlags::EXCL, Mode::from_raw_mode(0o600)) {
+                // Created by another program in between, or a link to a file that is missing.
+                Err(Errno::EXIST) => {
+                    Ok(openat(CWD, path, flags | OFlags::CREATE, Mode::from_raw_mode(0o640))?)
+                }
+                Err(e) => Err(e.into()),
+                Ok(file) => {
+                    apply(&file, new);
+                    Ok(file)
+                }
+            }
+        }
+        opened => Ok(opened?),
+    }
+}
+
+const APPEND: OFlags = OFlags::WRONLY.union(OFlags::APPEND).union(OFlags::NONBLOCK).union(OFlags::NOCTTY);
+
+fn open_log(directory: BorrowedFd<'_>, name: &OsStr, new: Option<NewLog>) -> io::Result<OwnedFd> {
+    let flags = APPEND | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    match openat(directory, name, flags, Mode::empty()) {
+        Err(Errno::NOENT) if new.is_some() => {}
+        opened => return Ok(opened?),
+    }
+    match openat(directory, name, flags | OFlags::CREATE | OFlags::EXCL, Mode::from_raw_mode(0o600)) {
+        // Created by another program in between.
+        Err(Errno::EXIST) => Ok(openat(directory, name, flags, Mode::empty())?),
+        Err(e) => Err(e.into()),
+        Ok(file) => {
+            apply(&file, new);
+            Ok(file)
+        }
+    }
+}
+
+/// Sets group and mode of a new log, as far as this process may.
+fn apply(file: &OwnedFd, new: Option<NewLog>) {
+    let Some(NewLog { mode, group }) = new else { return };
+    let _ = rustix::fs::fchown(file, None, group.map(Gid::from_raw));
+    let _ = rustix::fs::fchmod(file, Mode::from_raw_mode(mode & 0o777));
+}
+
+/// Returns the kernel's name of an open file: its path now, or what it was with ` (deleted)`. No file system is asked.
+///
+/// # Errors
+/// The kernel's: without /proc there is none.
+pub fn name_of(file: BorrowedFd<'_>) -> io::Result<Vec<u8>> {
+    let link = format!("/proc/self/fd/{}", file.as_raw_fd());
+    Ok(readlinkat(CWD, link, Vec::new())?.into_bytes())
+}
+
+/// Returns permission bits and group of an open file, if it is a regular one.
+#[must_use]
+pub fn mode_and_group(file: BorrowedFd<'_>) -> Option<(u32, u32)> {
+    let stat = fstat(file).ok()?;
+    let regular = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
+    regular.then_some((stat.st_mode & 0o777, stat.st_gid))
 }
 
 fn with_one_name(stat: &Stat) -> io::Result<()> {

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 use hostler_sys::trusted::{
-    Trust, Untrusted, append_file, open_directory, open_file, remove_file, replace_file,
+    NewLog, Trust, Untrusted, append_file, open_directory, open_file, remove_file, replace_file,
 };
 use std::ffi::OsStr;
 use std::fs::{self, Permissions};
@@ -133,14 +133,14 @@ fn files_are_made_whole_and_links_are_not_written_through() {
     for name in ["pid", "log"] {
         symlink(&victim, place.0.join(name)).unwrap();
     }
-    replace_file(directory.as_fd(), OsStr::new("pid"), b"1\n").unwrap();
+    replace_file(directory.as_fd(), OsStr::new("pid"), b"1\n", 0o644).unwrap();
     assert_eq!(fs::read_to_string(place.0.join("pid")).unwrap(), "1\n");
-    assert!(append_file(directory.as_fd(), OsStr::new("log")).is_err());
+    assert!(append_file(directory.as_fd(), OsStr::new("log"), Some(NewLog::first(None))).is_err());
     assert_eq!(fs::read_to_string(&victim).unwrap(), "untouched");
 
     fs::hard_link(&victim, place.0.join("second-name")).unwrap();
-    assert!(append_file(directory.as_fd(), OsStr::new("second-name")).is_err());
-    assert!(append_file(directory.as_fd(), OsStr::new("fresh")).is_ok());
+    assert!(append_file(directory.as_fd(), OsStr::new("second-name"), Some(NewLog::first(None))).is_err());
+    assert!(append_file(directory.as_fd(), OsStr::new("fresh"), Some(NewLog::first(None))).is_ok());
     remove_file(directory.as_fd(), OsStr::new("fresh")).unwrap();
     assert_eq!(fs::read_dir(&place.0).unwrap().count(), 4);
 }

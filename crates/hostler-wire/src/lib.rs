@@ -10,6 +10,7 @@ pub mod codec;
 pub mod control;
 pub mod engine;
 pub mod frame;
+pub mod logs;
 pub mod plan;
 pub mod report;
 pub mod site;

@@ -1,6 +1,7 @@
 //! The Plan: what one generation of the server is. The planner (a short-lived process that reads the
 //! configuration) makes it; the master carries out its own part and hands the front's part on unread.
 
+use crate::logs::LogFile;
 use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;
 
@@ -15,6 +16,16 @@ pub struct Plan {
     /// Number of log descriptors that accompany the plan, in the order of [`FrontPlan::logs`].
     pub logs: u32,
 }
+
+/// The suffix to the PidFile's name of the file with the outcome of the last start or reload: the line `generation N serves`,
+/// or the line `failed` and the reasons, one line each.
+pub const OUTCOME: &str = ".outcome";
+
+/// The planner's answer: a plan, or the errors that it found, one line each.
+pub type Planned = Result<Plan, String>;
+
+/// Longest text of errors in a [`Planned`], in bytes.
+pub const LONGEST_REFUSAL: usize = 32 << 10;
 
 /// The master's part of a generation.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -42,6 +53,8 @@ pub struct MasterPlan {
     pub drain_delay_secs: u32,
     /// Lines for the operator, once the first generation serves.
     pub told: Vec<String>,
+    /// For each log descriptor the file that it is; `None`: a pipe, a terminal or a device.
+    pub logs: Vec<Option<LogFile>>,
 }
 
 /// The default of `GracefulShutdownTimeout` after a reload, in seconds.

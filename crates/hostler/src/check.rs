@@ -21,7 +21,7 @@ pub(crate) fn command(args: &cli::Check) -> Result<(), Failed> {
 fn check(args: &Run) -> Result<Config, Failed> {
     let attempt = load::attempt(&args.configuration)?;
     let config = &attempt.config;
-    load::warn(config);
+    load::warn_of_all(config);
     print!("{}", survey::of_configuration(config));
     let situation = Situation::here(args.single_user);
     let Findings { roles, mut found } = examine(&attempt, &situation, false);

@@ -75,6 +75,9 @@ pub(crate) enum Command {
     /// Write the plan of a configuration for hostler-master to descriptor 3.
     #[command(hide = true)]
     Plan(Plan),
+    /// Open logs again for hostler-master that were moved away.
+    #[command(hide = true)]
+    ReopenLogs,
     /// Open files for the planner as the user of a site, for requests on descriptor 3.
     #[command(hide = true)]
     OpenAs,

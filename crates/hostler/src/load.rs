@@ -50,9 +50,16 @@ pub(crate) fn all_of(errors: &[ConfigError]) -> Failed {
     Failed(errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))
 }
 
-/// Tells the operator what is odd.
-pub(crate) fn warn(config: &Config) {
+/// Prints all warnings, those of directives that have no effect, too.
+pub(crate) fn warn_of_all(config: &Config) {
     for warning in &config.warnings {
+        eprintln!("hostler: warning: {warning}");
+    }
+}
+
+/// Prints the warnings, except those of directives that have no effect.
+pub(crate) fn warn(config: &Config) {
+    for warning in config.warnings.iter().filter(|warning| !warning.ignored) {
         eprintln!("hostler: warning: {warning}");
     }
 }

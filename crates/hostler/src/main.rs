@@ -52,6 +52,7 @@ fn main() -> ExitCode {
         },
         cli::Command::Plan(args) => plan::command(&args),
         cli::Command::PipedLog { target } => plan::piped::command(&target),
+        cli::Command::ReopenLogs => plan::reopen::command(),
         cli::Command::OpenAs => open_as::command(),
         cli::Command::Docs(args) => docs::write(&args),
     };

@@ -1,8 +1,8 @@
 //! Files in tenants' directories: opened by a child that has the tenant's identity (`hostler open-as`), logs for
 //! appending, certificates for reading.
 //!
-//! The planner sends what to open in one datagram each on descriptor 3: `a`, `r`, `l` or `d`, and the path. It gets an errno
-//! (four bytes, 0: opened) with the descriptor. The child belongs to the tenant: its answers are checked, and
+//! The planner sends what to open in one datagram each on descriptor 3: `a`, `e`, `r`, `l` or `d`, the mode and group of a
+//! new file (four bytes each), and the path. It gets an errno (four bytes, 0: opened) with the descriptor. The child belongs to the tenant: its answers are checked, and
 //! waited for only so long.
 //!
 //! **Runs as** the site's user (the child), root (the planner's side).
@@ -10,7 +10,7 @@
 use hostler_sys::fdpass::{Wait, recv, send};
 use hostler_sys::poll;
 use hostler_sys::process::{self, Pid, Program, Signal, Spawn, spawn};
-use hostler_sys::trusted::{is_open_log, is_readable_file, may_write};
+use hostler_sys::trusted::{NewLog, append_path, is_open_log, is_readable_file, may_write};
 use hostler_wire::plan::Identity;
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -25,8 +25,9 @@ use crate::Failed;
 /// The time limit of the child for one file.
 const PATIENCE: Duration = Duration::from_secs(10);
 const LONGEST_PATH: usize = 4096;
-/// The ways to open; `l` only looks whether `a` would do.
+/// The ways to open; `e` is `a` for a file that exists, `l` only looks whether `a` would do.
 const APPEND: u8 = b'a';
+const EXISTING: u8 = b'e';
 const READ: u8 = b'r';
 const LOOK: u8 = b'l';
 /// A directory, to see whether it can be read and entered.
@@ -38,22 +39,36 @@ pub(crate) fn command() -> Result<(), Failed> {
     hostler_sys::harden::settle(c"hostler-open")?;
     let planner = hostler_sys::exec::inherited(3)
         .map_err(|_| "this command is for the planner, which passes a socket as descriptor 3")?;
-    let mut asked = [0; LONGEST_PATH + 1];
+    let mut asked = [0; HEAD + LONGEST_PATH];
     loop {
         let n = recv(planner.as_fd(), &mut asked, &mut Vec::new(), Wait::Yes)?;
-        let Some((how, path)) = asked[..n].split_first() else { return Ok(()) };
-        answer(&planner, &open(*how, Path::new(std::ffi::OsStr::from_bytes(path))))?;
+        let Some((head, path)) = asked[..n].split_first_chunk() else { return Ok(()) };
+        answer(&planner, &open(*head, Path::new(std::ffi::OsStr::from_bytes(path))))?;
     }
 }
 
-fn open(how: u8, path: &Path) -> io::Result<OwnedFd> {
+/// The way, and the mode and group of a new file, before the path.
+const HEAD: usize = 9;
+
+fn head(how: u8, new: NewLog) -> [u8; HEAD] {
+    let [a, b, c, d] = new.mode.to_le_bytes();
+    // No process can be in this group.
+    let [e, f, g, h] = new.group.unwrap_or(u32::MAX).to_le_bytes();
+    [how, a, b, c, d, e, f, g, h]
+}
+
+fn open([how, a, b, c, d, e, f, g, h]: [u8; HEAD], path: &Path) -> io::Result<OwnedFd> {
+    let group = Some(u32::from_le_bytes([e, f, g, h])).filter(|group| *group != u32::MAX);
+    let new = NewLog { mode: u32::from_le_bytes([a, b, c, d]), group };
     // Without blocking: a pipe may stand there instead of a file.
     if how == ENTER {
         return enter(path).map(OwnedFd::from);
     }
+    if let APPEND | EXISTING = how {
+        return append_path(path, (how == APPEND).then_some(new));
+    }
     let mut options = OpenOptions::new();
     match how {
-        APPEND => options.append(true).create(true).mode(0o640),
         LOOK => options.append(true),
         _ => options.read(true),
     };
@@ -117,12 +132,13 @@ impl Opener {
         Ok(Self { pid: pid.map_err(|e| failed(&e))?, socket: ours })
     }
 
-    /// Opens a file for appending, made when it is missing.
+    /// Opens a file for appending; a missing one is created as `new` says.
     ///
     /// # Errors
     /// The error that the child met with; `TimedOut` or `InvalidData` when it does not behave.
-    pub(crate) fn append(&self, path: &Path) -> io::Result<OwnedFd> {
-        self.open(APPEND, path).and_then(|fd| checked(fd, is_open_log))
+    pub(crate) fn append(&self, path: &Path, new: Option<NewLog>) -> io::Result<OwnedFd> {
+        let (how, new) = new.map_or((EXISTING, NewLog::first(None)), |new| (APPEND, new));
+        self.request(head(how, new), path).and_then(|fd| checked(fd, is_open_log))
     }
 
     /// Looks whether that would do, without making the file.
@@ -150,11 +166,15 @@ impl Opener {
     }
 
     fn open(&self, how: u8, path: &Path) -> io::Result<OwnedFd> {
+        self.request(head(how, NewLog::first(None)), path)
+    }
+
+    fn request(&self, head: [u8; HEAD], path: &Path) -> io::Result<OwnedFd> {
         let path = path.as_os_str().as_bytes();
         if path.len() > LONGEST_PATH {
             return Err(io::Error::from(io::ErrorKind::InvalidFilename));
         }
-        send(self.socket.as_fd(), &[&[how], path].concat(), &[], Wait::No)?;
+        send(self.socket.as_fd(), &[&head[..], path].concat(), &[], Wait::No)?;
         let watch = poll::Watch { fd: self.socket.as_fd(), write: false };
         if !poll::wait(&[watch], Some(PATIENCE))?.iter().any(|ready| ready.read) {
             return Err(io::Error::from(io::ErrorKind::TimedOut));

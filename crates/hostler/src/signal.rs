@@ -6,6 +6,7 @@
 use hostler_config::Config;
 use hostler_sys::process::{self, Pid, Signal};
 use hostler_sys::stat::Stat;
+use hostler_wire::plan::OUTCOME;
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -44,27 +45,48 @@ pub(crate) fn reload(args: &Reload) -> Result<(), Failed> {
     let loaded = load::files(&args.configuration)?;
     load::warn(&loaded.config);
     let running = find(&loaded.config)?;
-    let (before, generation) = (written(&running.pid_file), generation(running.pid));
+    let before = written(&running.pid_file);
     signal(&running, Signal::HUP)?;
-    // The master writes its PidFile anew when a generation serves, or could not be had.
-    let old_goes_on = "the old one goes on, and the server's error output says why";
-    wait(args.wait, || written(&running.pid_file).is_some_and(|now| Some(now) != before))
-        .ok_or_else(|| Failed(format!("no new generation serves after {} s; {old_goes_on}", args.wait)))?;
-    if self::generation(running.pid) > generation {
-        if is_of_replaced_program(running.pid) {
-            eprintln!(
-                "hostler: warning: hostler-master was replaced since the server was started; the server goes on with \
-                 the programs it was started with. To run the new ones: hostler stop, then start it again"
-            );
+    // The master writes its PidFile anew when a generation serves, or could not be started.
+    wait(args.wait, || written(&running.pid_file).is_some_and(|now| Some(now) != before)).ok_or_else(|| {
+        Failed(format!(
+            "no new generation serves after {} s; the running configuration stays in place so far, and the server's \
+             error output shows why",
+            args.wait
+        ))
+    })?;
+    match outcome(&running.pid_file) {
+        Some(Ok(serves)) => println!("{serves}"),
+        Some(Err(why)) => {
+            return Err(Failed(format!("{why}\nreload failed; the running configuration stays in place")));
         }
-        return Ok(());
+        None => return Err(Failed("the outcome is unknown; see the server's error output".to_owned())),
     }
-    Err(Failed(format!("the new generation could not be had; {old_goes_on}")))
+    if is_of_replaced_program(running.pid) {
+        eprintln!(
+            "hostler: warning: hostler-master was replaced since the server was started; the server goes on with the \
+             programs it was started with. To run the new ones: hostler stop, then start it again"
+        );
+    }
+    Ok(())
 }
 
-/// The number of the newest generation.
-fn generation(master: Pid) -> Option<u64> {
-    crate::status::fronts::of(master).last().map(|front| front.generation)
+/// Longest outcome that is read, in bytes.
+const LONGEST_OUTCOME: u64 = 1 << 20;
+
+/// Reads the outcome that the master has written beside its PidFile: that a generation serves, or why none does. `None`: it
+/// cannot be read.
+fn outcome(pid_file: &Path) -> Option<Result<String, String>> {
+    let mut name = pid_file.as_os_str().to_os_string();
+    name.push(OUTCOME);
+    let mut text = String::new();
+    let file = std::fs::File::open(name).ok()?;
+    std::io::Read::read_to_string(&mut std::io::Read::take(file, LONGEST_OUTCOME), &mut text).ok()?;
+    match text.trim_end().split_once('\n') {
+        Some(("failed", why)) => Some(Err(why.to_owned())),
+        None if !text.is_empty() => Some(Ok(text.trim_end().to_owned())),
+        _ => None,
+    }
 }
 
 /// Why there is no server to talk to.

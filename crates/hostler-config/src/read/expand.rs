@@ -121,9 +121,9 @@ impl Reader {
         let files = self.files;
         let file = |origin: Origin| Arc::from(files.get(origin.file as usize).map_or("", String::as_str));
         let warnings = self.warnings.into_iter();
-        let warnings =
-            warnings.map(|(at, message)| Warning { file: file(at), line: at.line, message }).collect();
-        (self.errors, warnings)
+        let warning =
+            |(at, message): (Origin, _)| Warning { file: file(at), line: at.line, message, ignored: false };
+        (self.errors, warnings.map(warning).collect())
     }
 
     /// The tree, if there were no errors.

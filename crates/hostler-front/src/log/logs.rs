@@ -4,6 +4,7 @@ use super::Destination;
 use hashbrown::HashMap;
 use hostler_config::directives::log_config::{Condition, ErrorFormat, Format};
 use hostler_config::{Config, Server};
+use hostler_sys::fs::replace_descriptor;
 use hostler_wire::plan::LogPlan;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
@@ -64,6 +65,17 @@ impl Logs {
     /// Returns their number.
     pub(crate) fn len(&self) -> usize {
         self.destinations.len()
+    }
+
+    /// Writes to these files from now on, instead of to those from position `index`, which were moved or removed.
+    pub(crate) fn replace(&self, index: usize, files: Vec<OwnedFd>) {
+        let destinations =
+            self.destinations.iter().skip(index).take(self.targets.len().saturating_sub(index));
+        for (destination, file) in destinations.zip(files) {
+            if let Err(e) = replace_descriptor(destination.descriptor().as_fd(), &file) {
+                eprintln!("hostler-front: error: a log cannot be replaced by its new file: {e}");
+            }
+        }
     }
 
     /// By [`AccessLog::destination`].

@@ -279,15 +279,12 @@ fn run_thread(
                 let shared = shared.clone();
                 move |told| drop(tokio::task::spawn_local(report::answer_all(shared.clone(), told)))
             };
-            let master = tokio::task::spawn_local(hub::control(
-                control,
-                sites,
-                asks,
-                hub,
-                (drain, stopping),
-                seconds,
-                told,
-            ));
+            let reopened = {
+                let shared = shared.clone();
+                move |index, files| shared.logs.replace(index, files)
+            };
+            let master = hub::control(control, sites, asks, hub, (drain, stopping), seconds, told, reopened);
+            let master = tokio::task::spawn_local(master);
             tokio::task::spawn_local(warm::up(thread.clone(), running));
             crate::module::proxy::checks::begin(&thread);
             crate::tls::stapling::begin(&thread);

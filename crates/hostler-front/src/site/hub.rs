@@ -186,7 +186,8 @@ struct Root {
 pub(crate) type Message = (FromMaster, Vec<OwnedFd>);
 
 /// Talks with the master until it is gone; runs on one thread. `sites`: the processes that are there from the
-/// beginning. `drain` is told when the master says so, `status` when it passes the status socket.
+/// beginning. `drain` is told when the master says so, `status` when it passes the status socket, `logs` when it passes
+/// logs that it has opened again, with the position of the first.
 pub(crate) async fn control(
     socket: OwnedFd,
     sites: Vec<Message>,
@@ -195,6 +196,7 @@ pub(crate) async fn control(
     (drain, stopping): (watch::Sender<bool>, Arc<Stopping>),
     seconds: impl Fn() -> u32,
     status: impl Fn(MasterMessage),
+    logs: impl Fn(usize, Vec<OwnedFd>),
 ) -> io::Result<()> {
     let control = Rc::new(Control {
         socket: hostler_gateway::register(socket, Interest::READABLE)?,
@@ -219,6 +221,7 @@ pub(crate) async fn control(
                     FromMaster::Status { generation, uptime_ms } => {
                         told(fds, generation, uptime_ms).into_iter().for_each(&status);
                     }
+                    FromMaster::Logs { index, .. } => logs(index as usize, fds),
                     message => control.take(message, fds),
                 }
             }

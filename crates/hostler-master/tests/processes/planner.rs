@@ -2,12 +2,12 @@
 //!
 //! Words in that file, one a line: `listen ADDRESS`, `front UID`, `site NAME UID`, `engine NAME`, `pid-file PATH`,
 //! `behave WORD` (what the front does when told to go), `timeout MS`, `drain-timeout SECONDS`,
-//! `exit STATUS`, `hang`, `garbage`.
+//! `exit STATUS`, `refuse REASON`, `hang`, `garbage`.
 
 use hostler_sys::fdpass::{inherited, send_all};
 use hostler_wire::build::Build;
 use hostler_wire::frame;
-use hostler_wire::plan::{Identity, MasterPlan, Plan, SitePlan};
+use hostler_wire::plan::{Identity, MasterPlan, Plan, Planned, SitePlan};
 use std::fs::{File, OpenOptions};
 use std::os::fd::AsFd;
 use std::path::Path;
@@ -28,6 +28,7 @@ pub(crate) fn main(directory: &str) -> ExitCode {
         stop_timeout_secs: 60,
         drain_delay_secs: 0,
         told: Vec::new(),
+        logs: Vec::new(),
     };
     let mut front = Vec::new();
     for line in text.lines() {
@@ -50,6 +51,7 @@ pub(crate) fn main(directory: &str) -> ExitCode {
             ["drain-delay", seconds] => master.drain_delay_secs = seconds.parse().unwrap(),
             ["timeout", ms] => master.ready_timeout_ms = ms.parse().unwrap(),
             ["exit", status] => return ExitCode::from(status.parse::<u8>().unwrap()),
+            ["refuse", why] => return refuse(why),
             // Time: it hangs until it is killed.
             ["hang"] => std::thread::sleep(std::time::Duration::from_secs(60)),
             ["garbage"] => send_all(inherited(3).unwrap().as_fd(), &[0xff; 100], &[]).unwrap(),
@@ -59,6 +61,14 @@ pub(crate) fn main(directory: &str) -> ExitCode {
     }
     send(&Plan { master, front, logs: 1 }, &log(directory));
     ExitCode::SUCCESS
+}
+
+fn refuse(why: &str) -> ExitCode {
+    let mut bytes = Vec::new();
+    frame::encode(&Build::own(), 0, &mut bytes).unwrap();
+    frame::encode(&Planned::Err(why.to_string()), 0, &mut bytes).unwrap();
+    send_all(inherited(3).unwrap().as_fd(), &bytes, &[]).unwrap();
+    ExitCode::FAILURE
 }
 
 fn identity(uid: &str) -> Option<Identity> {
@@ -74,7 +84,7 @@ fn send(plan: &Plan, log: &File) {
     let socket = inherited(3).unwrap();
     let (mut first, mut second) = (Vec::new(), Vec::new());
     frame::encode(&Build::own(), 0, &mut first).unwrap();
-    frame::encode(plan, 0, &mut first).unwrap();
+    frame::encode(&Planned::Ok(plan.clone()), 0, &mut first).unwrap();
     send_all(socket.as_fd(), &first, &[]).unwrap();
     frame::encode(&(), 1, &mut second).unwrap();
     send_all(socket.as_fd(), &second, &[log.as_fd()]).unwrap();

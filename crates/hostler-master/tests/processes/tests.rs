@@ -248,7 +248,8 @@ fn a_bad_plan_leaves_the_old_generation() {
     let server = Server::start(&site("one")).ready();
     let front = server.front_pid();
     for (plan, why) in [
-        ("exit 1\n", "the configuration can't be used"),
+        ("exit 1\n", "there is no plan: the planner"),
+        ("refuse listen:1\n", "the configuration has errors (above)"),
         ("garbage\n", "no plan"),
         ("listen 203.0.113.77:1\n", "can't listen on 203.0.113.77:1"),
     ] {

@@ -6,19 +6,19 @@
 //! lines of its ErrorLog go to the main one, and the server starts.
 
 use hostler_config::{Config, Server};
-use hostler_sys::trusted::{Trust, Untrusted, append_file, inspect_append_file, may_write, open_directory};
-use hostler_sys::users::group_by_id;
+use hostler_sys::trusted::{Trust, Untrusted, inspect_append_file, may_write, open_directory};
+use hostler_wire::logs::{KnownLog, LogFile};
 use hostler_wire::plan::{Identity, LogPlan};
 use std::collections::HashSet;
 use std::fs::OpenOptions;
 use std::io::ErrorKind;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
+use super::log_files::{Files, RefusalReason, ancestor, cannot_append, missing, refused_to};
 use super::{Finding, Roles, Situation, piped};
 use crate::Failed;
-use crate::open_as::Openers;
 
 /// A pipe may stand where a log should be; nobody may be reading it.
 const O_NONBLOCK: i32 = 0o4000;
@@ -33,7 +33,15 @@ struct LogRequest {
     identity: Option<Identity>,
 }
 
-/// Opens all logs, each target once.
+/// An open log.
+pub(crate) struct OpenLog {
+    pub(crate) plan: LogPlan,
+    /// `None`: it is not a file.
+    pub(crate) file: Option<LogFile>,
+    pub(crate) fd: OwnedFd,
+}
+
+/// Opens all logs, each target once. A missing file that replaces one of the `known` gets its mode and group.
 ///
 /// # Errors
 /// All logs that can't be opened, one line each, with the directive's place.
@@ -41,21 +49,23 @@ pub(crate) fn open(
     config: &Config,
     roles: &Roles,
     situation: &Situation,
-) -> Result<Vec<(LogPlan, OwnedFd)>, Failed> {
-    let mut opening = Opening { roles, root: situation.root(), openers: Openers::default() };
+    known: &[KnownLog],
+) -> Result<Vec<OpenLog>, Failed> {
+    let mut opening = Opening::new(roles, situation.root());
     let mut errors = Vec::new();
-    let mut opened = Vec::new();
+    let mut opened: Vec<OpenLog> = Vec::new();
     for wanted in wanted(config, roles) {
-        let opened_now = match opening.open(&wanted) {
+        let opened_now = match opening.open(&wanted, known) {
             Err(RefusalReason::TenantsFault(why)) => {
                 eprintln!("hostler: warning: {}: {why}; this log is not written", wanted.place);
                 instead(&wanted, &opened)
             }
             Err(RefusalReason::Error(why)) => Err(why),
-            Ok(fd) => Ok(fd),
+            Ok(opened) => Ok(opened),
         };
+        let plan = LogPlan { target: wanted.target, error_log: wanted.error_log };
         match opened_now {
-            Ok(fd) => opened.push((LogPlan { target: wanted.target, error_log: wanted.error_log }, fd)),
+            Ok((fd, file)) => opened.push(OpenLog { plan, file, fd }),
             Err(why) => errors.push(format!("{}: {why}", wanted.place)),
         }
     }
@@ -64,32 +74,22 @@ pub(crate) fn open(
 
 /// Looks whether the logs could be opened, without making any, for `hostler check`.
 pub(crate) fn inspect(config: &Config, roles: &Roles, situation: &Situation) -> Vec<Finding> {
-    let mut opening = Opening { roles, root: situation.root(), openers: Openers::default() };
+    let mut opening = Opening::new(roles, situation.root());
     let wanted = wanted(config, roles).into_iter();
     wanted.filter_map(|wanted| opening.inspect(&wanted).map(|found| found.prefixed(&wanted.place))).collect()
 }
 
-/// Why a log was not opened.
-enum RefusalReason {
-    /// The configuration or the administrator must put it right.
-    Error(String),
-    /// A tenant can bring this about at any time, so it must not keep others from being served.
-    TenantsFault(String),
-}
-
-impl From<String> for RefusalReason {
-    fn from(why: String) -> Self {
-        Self::Error(why)
-    }
-}
-
 /// Returns the replacement of a tenant's log: the main ErrorLog (the first that was opened), or nothing.
-fn instead(wanted: &LogRequest, opened: &[(LogPlan, OwnedFd)]) -> Result<OwnedFd, String> {
+fn instead(wanted: &LogRequest, opened: &[OpenLog]) -> Result<(OwnedFd, Option<LogFile>), String> {
     let failed = |e: std::io::Error| e.to_string();
-    match opened.first().filter(|(main, _)| wanted.error_log && main.error_log) {
-        Some((_, fd)) => fd.try_clone().map_err(failed),
-        None => OpenOptions::new().write(true).open("/dev/null").map(OwnedFd::from).map_err(failed),
+    match opened.first().filter(|main| wanted.error_log && main.plan.error_log) {
+        Some(main) => main.fd.try_clone().map(|fd| (fd, main.file.clone())).map_err(failed),
+        None => null().map(|fd| (fd, None)).map_err(failed),
     }
+}
+
+fn null() -> std::io::Result<OwnedFd> {
+    OpenOptions::new().write(true).open("/dev/null").map(OwnedFd::from)
 }
 
 /// Each target once, with the first virtual host that names it.
@@ -128,13 +128,19 @@ fn place(config: &Config, server: &Server, target: &str, error_log: bool) -> Str
     } else {
         &["CustomLog", "TransferLog", "GlobalLog", "ScriptLog", "ForensicLog"]
     };
-    let name = target.rsplit('/').next().unwrap_or(target);
     let settings = server.settings.iter().chain(config.main().settings.iter());
     let mut named =
-        settings.filter(|setting| directives.contains(&setting.directive) && setting.args.contains(name));
+        settings.filter(|setting| directives.contains(&setting.directive) && names(&setting.args, target));
     let Some(setting) = named.next() else { return format!("{} (default)", directives[0]) };
     let file = config.files.get(setting.origin.file as usize).map_or("configuration", |file| &**file);
     format!("{file}:{}: {}", setting.origin.line, setting.directive)
+}
+
+/// Returns whether one of a directive's arguments is this target; a relative path is below ServerRoot.
+fn names(args: &str, target: &str) -> bool {
+    let quoted = args.split('"').chain(args.split_whitespace());
+    let mut words = quoted.map(|word| word.trim_matches('"')).filter(|word| !word.trim().is_empty());
+    words.any(|word| word == target || target.strip_suffix(word).is_some_and(|rest| rest.ends_with('/')))
 }
 
 /// The kinds of targets.
@@ -161,22 +167,34 @@ fn kind(target: &str) -> Target<'_> {
 
 struct Opening<'a> {
     roles: &'a Roles,
-    root: bool,
-    openers: Openers,
+    files: Files,
 }
 
-impl Opening<'_> {
-    fn open(&mut self, wanted: &LogRequest) -> Result<OwnedFd, RefusalReason> {
-        let own = |fd: std::io::Result<OwnedFd>| {
-            fd.map_err(|e| RefusalReason::Error(format!("can't open {}: {e}", wanted.target)))
+impl<'a> Opening<'a> {
+    fn new(roles: &'a Roles, root: bool) -> Self {
+        let sites = roles.sites.iter().filter_map(|site| site.identity.clone()).collect();
+        Self { roles, files: Files::new(sites, roles.front.clone(), root) }
+    }
+
+    fn open(
+        &mut self,
+        wanted: &LogRequest,
+        known: &[KnownLog],
+    ) -> Result<(OwnedFd, Option<LogFile>), RefusalReason> {
+        let own = |fd: std::io::Result<OwnedFd>| match fd {
+            Ok(fd) => Ok((fd, None)),
+            Err(e) => Err(RefusalReason::Error(format!("can't open {}: {e}", wanted.target))),
         };
         match kind(&wanted.target) {
-            Target::Program(command) => Ok(piped::start(command, self.roles.front.as_ref())?),
+            Target::Program(command) => Ok((piped::start(command, self.roles.front.as_ref())?, None)),
             Target::Stdout => own(std::io::stdout().as_fd().try_clone_to_owned()),
             Target::Stderr => own(std::io::stderr().as_fd().try_clone_to_owned()),
-            Target::Nowhere => own(OpenOptions::new().write(true).open("/dev/null").map(OwnedFd::from)),
-            Target::File(path) if self.root => self.open_as_root(path, wanted.identity.as_ref()),
-            Target::File(path) => Ok(open_as_self(path)?),
+            Target::Nowhere => own(null()),
+            Target::File(path) => {
+                let new = self.files.new_log(known.iter().find(|known| Path::new(&known.file.path) == path));
+                let (fd, file) = self.files.open(path, wanted.identity.as_ref(), Some(new))?;
+                Ok((fd, Some(file)))
+            }
         }
     }
 
@@ -190,10 +208,10 @@ impl Opening<'_> {
         let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
             return Some(Finding::Error(format!("{} is not the path of a file", path.display())));
         };
-        if !self.root {
+        if !self.files.root {
             return inspect_as_self(path, parent);
         }
-        let untrusted = match open_directory(parent, Trust::Root(&|gid| self.is_harmless(gid))) {
+        let untrusted = match open_directory(parent, Trust::Root(&|gid| self.files.is_harmless(gid))) {
             Ok(directory) => {
                 let refused = inspect_append_file(directory.as_fd(), name).err()?;
                 return Some(Finding::Error(cannot_append(path, &refused)));
@@ -210,7 +228,7 @@ impl Opening<'_> {
             return Some(Finding::Error(format!("root won't write a log there: {untrusted}")));
         };
         // Its user is to open it.
-        let why = match self.openers.of(identity) {
+        let why = match self.files.openers.of(identity) {
             Ok(opener) => {
                 let refused = opener.inspect_append(path).err()?;
                 format!(
@@ -220,89 +238,13 @@ impl Opening<'_> {
             }
             Err(why) => why,
         };
-        let tenants = self.is_tenants(&untrusted);
+        let tenants = self.files.is_tenants(&untrusted);
         Some(if tenants {
             Finding::Warning(format!("{why}; this log is not written"))
         } else {
             Finding::Error(why)
         })
     }
-
-    fn open_as_root(&mut self, path: &Path, identity: Option<&Identity>) -> Result<OwnedFd, RefusalReason> {
-        let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
-            return Err(RefusalReason::Error(format!("{} is not the path of a file", path.display())));
-        };
-        let harmless = |gid| self.is_harmless(gid);
-        match open_directory(parent, Trust::Root(&harmless)) {
-            Ok(directory) => append_file(directory.as_fd(), name).map_err(|e| cannot_append(path, &e).into()),
-            Err(Untrusted::Io { path, error }) if error.kind() == ErrorKind::NotFound => {
-                Err(missing(&path).into())
-            }
-            Err(untrusted @ Untrusted::Io { .. }) => {
-                Err(format!("can't reach the directory of the log: {untrusted}").into())
-            }
-            Err(untrusted) => {
-                let identity =
-                    identity.ok_or_else(|| format!("root won't write a log there: {untrusted}"))?;
-                self.open_as(path, identity).map_err(|why| {
-                    let why = format!("{why} (root won't write there itself: {untrusted})");
-                    if self.is_tenants(&untrusted) {
-                        RefusalReason::TenantsFault(why)
-                    } else {
-                        RefusalReason::Error(why)
-                    }
-                })
-            }
-        }
-    }
-
-    /// Returns whether a tenant decides what happens at this place.
-    fn is_tenants(&self, place: &Untrusted) -> bool {
-        let owner = match place {
-            Untrusted::Writable { mode, .. } if mode & 0o002 != 0 => return true,
-            Untrusted::Writable { owner, .. } | Untrusted::Link { owner, .. } => *owner,
-            Untrusted::Io { .. } => return false,
-        };
-        let sites = self.roles.sites.iter().filter_map(|site| site.identity.as_ref());
-        sites.into_iter().any(|identity| identity.uid == owner)
-    }
-
-    /// Members of this group can do with the directory what they like: fine for groups of the system without
-    /// members (`adm`, `syslog`), not for a group that people or sites are in.
-    fn is_harmless(&self, gid: u32) -> bool {
-        let of_a_site = |identity: &Identity| identity.gid == gid || identity.groups.contains(&gid);
-        let taken = self.roles.sites.iter().filter_map(|site| site.identity.as_ref()).any(of_a_site)
-            || self.roles.front.as_ref().is_some_and(of_a_site);
-        gid < 1000 && !taken && group_by_id(gid).is_ok_and(|group| group.is_none_or(|g| g.members.is_empty()))
-    }
-
-    fn open_as(&mut self, path: &Path, identity: &Identity) -> Result<OwnedFd, String> {
-        self.openers.of(identity)?.append(path).map_err(|e| refused_to(identity, path, &e))
-    }
-}
-
-/// Why a site's user could not open its log.
-fn refused_to(identity: &Identity, path: &Path, error: &std::io::Error) -> String {
-    if error.kind() == ErrorKind::NotFound {
-        return missing(path.parent().unwrap_or(path));
-    }
-    format!("uid {} {}", identity.uid, cannot_append(path, error))
-}
-
-fn cannot_append(path: &Path, error: &std::io::Error) -> String {
-    format!("can't open {} for appending: {error}", path.display())
-}
-
-fn missing(directory: &Path) -> String {
-    format!("the directory {} does not exist; create it", directory.display())
-}
-
-fn open_as_self(path: &Path) -> Result<OwnedFd, String> {
-    let file = OpenOptions::new().append(true).create(true).mode(0o640).open(path);
-    file.map(OwnedFd::from).map_err(|e| match path.parent() {
-        Some(parent) if e.kind() == ErrorKind::NotFound && !parent.exists() => missing(&ancestor(parent)),
-        _ => cannot_append(path, &e),
-    })
 }
 
 fn inspect_as_self(path: &Path, parent: &Path) -> Option<Finding> {
@@ -320,15 +262,18 @@ fn inspect_as_self(path: &Path, parent: &Path) -> Option<Finding> {
     }
 }
 
-/// The first directory on the way that is missing.
-fn ancestor(path: &Path) -> PathBuf {
-    let missing = path.ancestors().take_while(|at| !at.exists()).last();
-    missing.unwrap_or(path).to_path_buf()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_log_is_blamed_on_the_line_that_names_it() {
+        assert!(names("logs/access.log common", "/srv/logs/access.log"));
+        assert!(names("\"/var/log/of all/log\" \"%h %r\"", "/var/log/of all/log"));
+        for args in ["logs/access.log common", "\"/no/such/folder/log.old\"", ""] {
+            assert!(!names(args, "/no/such/folder/log"), "{args}");
+        }
+    }
 
     #[test]
     fn targets_are_told_apart() {
@@ -337,22 +282,5 @@ mod tests {
         assert!(matches!(kind("syslog:local1"), Target::Stderr));
         assert!(matches!(kind("/dev/stdout"), Target::Stdout));
         assert!(matches!(kind("/var/log/syslog.log"), Target::File(_)));
-    }
-
-    #[test]
-    fn a_missing_directory_is_named() {
-        let why = open_as_self(Path::new("/tmp/no-such-directory-of-hostler/logs/error.log")).unwrap_err();
-        assert!(why.contains("/tmp/no-such-directory-of-hostler does not exist"), "{why}");
-        let mut opening = Opening {
-            roles: &Roles { front: None, sites: Vec::new(), site_of: Vec::new(), warnings: Vec::new() },
-            root: true,
-            openers: Openers::default(),
-        };
-        match opening.open_as_root(Path::new("/no/such/log"), None) {
-            Err(RefusalReason::Error(why)) => {
-                assert!(why.contains("the directory /no does not exist"), "{why}");
-            }
-            _ => panic!("not refused"),
-        }
     }
 }

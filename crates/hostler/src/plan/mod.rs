@@ -13,11 +13,13 @@ mod found;
 mod identity;
 pub(crate) mod limits;
 pub(crate) mod listen;
+mod log_files;
 pub(crate) mod logs;
 pub(crate) mod paths;
 pub(crate) mod piped;
 mod place;
 pub(crate) mod preload;
+pub(crate) mod reopen;
 pub(crate) mod rlimits;
 pub(crate) mod secrets;
 mod send;
@@ -27,6 +29,7 @@ pub(crate) mod users;
 
 use hostler_config::{Attempt, ProcessConfig};
 use hostler_wire::plan::{FrontPlan, MasterPlan, Plan};
+use std::os::fd::OwnedFd;
 
 use crate::Failed;
 use crate::cli::{self, PlanOf};
@@ -50,6 +53,16 @@ const SITE_IDLE: u32 = 60;
 pub(crate) fn command(args: &cli::Plan) -> Result<(), Failed> {
     let master = hostler_sys::exec::inherited(3)
         .map_err(|_| "this command is for hostler-master, which passes a socket as descriptor 3")?;
+    match make(args) {
+        Ok((plan, descriptors)) => send::send(&master, plan, &descriptors),
+        Err(Failed(why)) => {
+            send::refuse(&master, &why)?;
+            Err(Failed(why))
+        }
+    }
+}
+
+fn make(args: &cli::Plan) -> Result<(Plan, Vec<OwnedFd>), Failed> {
     let (loaded, single_user) = match &args.of {
         PlanOf::Run(run) => (load::attempt(&run.configuration)?, run.single_user),
         PlanOf::Serve(serve) => (load::directory(serve)?, true),
@@ -59,9 +72,14 @@ pub(crate) fn command(args: &cli::Plan) -> Result<(), Failed> {
     let Findings { roles, found } = examine(&loaded, &situation, true);
     report(found, situation.root())?;
     let roles = roles.ok_or("it can't be told who runs as whom")?;
-    let logs = logs::open(&loaded.config, &roles, &situation)?;
+    let logs = logs::open(&loaded.config, &roles, &situation, &reopen::running())?;
     let secrets = secrets::read(&loaded.config, &roles, &situation)?;
-    let (plans, descriptors): (Vec<_>, Vec<_>) = logs.into_iter().unzip();
+    let (mut plans, mut files, mut descriptors) = (Vec::new(), Vec::new(), Vec::new());
+    for log in logs {
+        plans.push(log.plan);
+        files.push(log.file);
+        descriptors.push(log.fd);
+    }
     let front = FrontPlan {
         config: loaded.tree.encode()?,
         logs: plans,
@@ -74,11 +92,11 @@ pub(crate) fn command(args: &cli::Plan) -> Result<(), Failed> {
         versions: noted_versions(),
     };
     let plan = Plan {
-        master: MasterPlan { told: told(args, &loaded, &roles), ..master_plan(&loaded, &roles) },
+        master: MasterPlan { told: told(args, &loaded, &roles), logs: files, ..master_plan(&loaded, &roles) },
         front: postcard::to_stdvec(&front)?,
         logs: u32::try_from(descriptors.len())?,
     };
-    send::send(&master, &plan, &descriptors)
+    Ok((plan, descriptors))
 }
 
 fn told(args: &cli::Plan, loaded: &Attempt, roles: &Roles) -> Vec<String> {
@@ -103,6 +121,7 @@ fn master_plan(loaded: &Attempt, roles: &Roles) -> MasterPlan {
         stop_timeout_secs: patience(process, hostler_wire::plan::STOP_TIMEOUT_SECS),
         drain_delay_secs: process.drain_delay.unwrap_or(0),
         told: Vec::new(),
+        logs: Vec::new(),
     }
 }
 

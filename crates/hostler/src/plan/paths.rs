@@ -1,7 +1,7 @@
 //! Directories, and files of maps, that must be there before a start.
 
 use hostler_config::Config;
-use hostler_sys::trusted::{Trust, Untrusted, may_write, open_directory};
+use hostler_sys::trusted::{Trust, Untrusted, is_of_this_start, may_write, open_directory};
 use std::io::ErrorKind;
 use std::path::Path;
 
@@ -48,7 +48,10 @@ pub(crate) fn maps(config: &Config) -> Vec<Finding> {
 /// The PidFile's directory. Root writes only where nobody else does: who controls a PidFile chooses whom root signals.
 pub(crate) fn pid_file(config: &Config, root: bool) -> Option<Finding> {
     let file = Path::new(config.process.pid_file.as_deref()?);
+    // The start creates what is missing below /run.
+    let missing = |path: &&Path| is_of_this_start(path) && !path.exists();
     let parent = file.parent()?;
+    let parent = parent.ancestors().skip_while(missing).next()?;
     let found = match directory(parent.to_str()?) {
         None if file.is_dir() => Finding::Error(format!("{} is a directory", file.display())),
         None if root => Finding::Error(untrusted(parent)?),
