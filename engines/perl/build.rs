@@ -36,6 +36,8 @@ fn main() -> Outcome<()> {
     };
     println!("cargo::rustc-cfg=with_perl");
     println!("cargo::rustc-env=SYSTEM_PERL_PLACES={}", places());
+    let version = ask(&["-e", "printf '%vd', $^V"]).unwrap_or_default();
+    println!("cargo::rustc-env=SYSTEM_PERL_VERSION={version}");
     perl.compile(&out)
 }
 

@@ -9,6 +9,7 @@ mod cgi;
 mod clients;
 mod closed;
 mod cluster;
+mod commands;
 mod django;
 mod echo;
 mod fastcgi;

@@ -13,7 +13,7 @@ pub(crate) struct Cli {
 }
 
 /// A debug build is marked: its measurements mean nothing.
-const VERSION: &str = if cfg!(debug_assertions) {
+pub(crate) const VERSION: &str = if cfg!(debug_assertions) {
     concat!(env!("CARGO_PKG_VERSION"), " (debug build)")
 } else {
     env!("CARGO_PKG_VERSION")
@@ -150,11 +150,14 @@ of histogram buckets. Only root and the user who started the server can read the
 
 Exit status: 0 running, 3 not running, 1 unknown.";
 
+/// The configuration of an installed server.
+const STANDARD: &str = "/etc/hostler/httpd.conf";
+
 /// The configuration, with the options of Apache's httpd.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Configuration {
     /// The configuration file.
-    #[arg(short = 'f', value_name = "FILE")]
+    #[arg(short = 'f', value_name = "FILE", default_value = STANDARD)]
     pub(crate) file: PathBuf,
     /// ServerRoot, until the directive changes it [default: the file's directory].
     #[arg(short = 'd', value_name = "DIR")]
@@ -182,36 +185,38 @@ pub(crate) struct Run {
 
 /// Arguments of `check`.
 #[derive(Args, Clone, Debug)]
-#[command(group = clap::ArgGroup::new("what").required(true).multiple(true))]
 pub(crate) struct Check {
-    /// The configuration file.
-    #[arg(short = 'f', value_name = "FILE", group = "what")]
+    /// The configuration file [default: /etc/hostler/httpd.conf, unless only --htaccess is given].
+    #[arg(short = 'f', value_name = "FILE")]
     pub(crate) file: Option<PathBuf>,
     /// Check all .htaccess files below a directory.
-    #[arg(long, value_name = "DIR", group = "what")]
+    #[arg(long, value_name = "DIR")]
     pub(crate) htaccess: Option<PathBuf>,
     /// ServerRoot, until the directive changes it [default: the file's directory].
-    #[arg(short = 'd', value_name = "DIR", requires = "file")]
+    #[arg(short = 'd', value_name = "DIR")]
     pub(crate) root: Option<PathBuf>,
     /// Define a name or a variable for IfDefine and ${NAME}.
-    #[arg(short = 'D', value_name = "NAME[=VALUE]", requires = "file")]
+    #[arg(short = 'D', value_name = "NAME[=VALUE]")]
     pub(crate) defines: Vec<String>,
     /// A directive to read before the file.
-    #[arg(short = 'C', value_name = "DIRECTIVE", requires = "file")]
+    #[arg(short = 'C', value_name = "DIRECTIVE")]
     pub(crate) before: Vec<String>,
     /// A directive to read after the file.
-    #[arg(short = 'c', value_name = "DIRECTIVE", requires = "file")]
+    #[arg(short = 'c', value_name = "DIRECTIVE")]
     pub(crate) after: Vec<String>,
     /// Run all sites as one user and ignore AssignUserID.
-    #[arg(long, requires = "file")]
+    #[arg(long)]
     pub(crate) single_user: bool,
 }
 
 impl Check {
     /// The configuration to check, if one is given.
     pub(crate) fn configuration(&self) -> Option<Run> {
+        let options = [&self.defines, &self.before, &self.after].iter().any(|words| !words.is_empty());
+        let only_htaccess = self.htaccess.is_some() && self.root.is_none() && !options && !self.single_user;
+        let standard = || (!only_htaccess).then(|| PathBuf::from(STANDARD));
         let configuration = Configuration {
-            file: self.file.clone()?,
+            file: self.file.clone().or_else(standard)?,
             root: self.root.clone(),
             defines: self.defines.clone(),
             before: self.before.clone(),
@@ -352,5 +357,20 @@ mod tests {
         let Command::Run(run) = Cli::try_parse_from(words).unwrap().command else { panic!("not run") };
         assert_eq!(run.configuration.defines, ["SSL", "PORT=8080"]);
         assert_eq!(run.configuration.after, ["LogLevel debug"]);
+    }
+
+    #[test]
+    fn the_installed_configuration_is_the_default() {
+        let parsed = |words: &[&str]| Cli::try_parse_from(words).unwrap().command;
+        let Command::Reload(reload) = parsed(&["hostler", "reload"]) else { panic!("not reload") };
+        assert_eq!(reload.configuration.file, PathBuf::from(STANDARD));
+        let checked = |words: &[&str]| {
+            let Command::Check(check) = parsed(words) else { panic!("not check") };
+            check.configuration().map(|run| run.configuration.file)
+        };
+        assert_eq!(checked(&["hostler", "check"]), Some(PathBuf::from(STANDARD)));
+        assert_eq!(checked(&["hostler", "check", "-D", "X"]), Some(PathBuf::from(STANDARD)));
+        assert_eq!(checked(&["hostler", "check", "-f", "x"]), Some(PathBuf::from("x")));
+        assert_eq!(checked(&["hostler", "check", "--htaccess", "x"]), None);
     }
 }

@@ -7,6 +7,7 @@
 mod backend;
 mod check;
 mod cli;
+mod closed_pipe;
 mod docs;
 mod explain;
 mod load;
@@ -19,8 +20,10 @@ mod signal;
 mod sites;
 mod status;
 mod survey;
+mod version;
 
 use clap::Parser;
+use std::io::Write;
 use std::process::ExitCode;
 
 /// Why a command failed: a sentence, or several lines, for stderr.
@@ -33,8 +36,17 @@ impl<T: std::fmt::Display> From<T> for Failed {
 }
 
 fn main() -> ExitCode {
+    closed_pipe::ends_quietly(command)
+}
+
+fn command() -> ExitCode {
     if let Err(why) = hostler_techniques::install() {
         return finish(Err(why.into()));
+    }
+    let words: Vec<_> = std::env::args_os().skip(1).collect();
+    if matches!(&words[..], [word] if word == "--version" || word == "-V") {
+        print!("{}", version::text());
+        return ExitCode::SUCCESS;
     }
     let done = match cli::Cli::parse().command {
         cli::Command::Serve(args) => serve::serve(&args),
@@ -63,9 +75,10 @@ fn main() -> ExitCode {
 pub(crate) fn finish(done: Result<(), Failed>) -> ExitCode {
     match done {
         Ok(()) => ExitCode::SUCCESS,
+        Err(Failed(why)) if closed_pipe::is_meant(&why) => closed_pipe::status(),
         Err(Failed(why)) => {
             for line in why.lines() {
-                eprintln!("hostler: error: {line}");
+                let _ = writeln!(std::io::stderr(), "hostler: error: {line}");
             }
             ExitCode::FAILURE
         }

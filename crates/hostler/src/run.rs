@@ -84,7 +84,7 @@ pub(crate) fn note_versions() {
 ///
 /// # Errors
 /// The first line of its complaint, or of the loader's.
-fn reply_of(name: &str) -> Result<String, String> {
+pub(crate) fn reply_of(name: &str) -> Result<String, String> {
     let program = program(&format!("hostler-{name}")).map_err(|Failed(why)| why)?;
     let output = Command::new(program).arg("--version").stdin(Stdio::null()).output();
     let output = output.map_err(|error| error.to_string())?;

@@ -33,6 +33,10 @@ use std::process::ExitCode;
 #[cfg(with_perl)]
 fn main() -> ExitCode {
     use hostler_engine::Engine;
+    if std::env::args().nth(1).is_some_and(|word| word == "--version") {
+        println!("hostler-perl {} for Perl {}", env!("CARGO_PKG_VERSION"), env!("SYSTEM_PERL_VERSION"));
+        return ExitCode::SUCCESS;
+    }
     // Perl keeps nothing there, and programs see this process's environment.
     // SAFETY: the process has one thread.
     unsafe { std::env::remove_var(hostler_wire::site::STATE) };
