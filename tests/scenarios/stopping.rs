@@ -178,5 +178,5 @@ fn a_websocket_gets_1001_between_two_frames() {
     sender.write_all(&rest).expect("the client answers");
     assert!(server.await_end().success());
     assert_eq!(backend.join().expect("it ends"), [&[0x88][..], &rest].concat());
-    let _ = until("the line of the WebSocket", || server.access_log().find("GET /ws").map(|_| ()));
+    until("the line of the WebSocket", || server.access_log().find("GET /ws").map(|_| ()));
 }

@@ -51,7 +51,7 @@ impl Instance {
     }
 
     fn start(&mut self) {
-        self.site.write_config(self.port);
+        let _ = self.site.write_config(self.port);
         let running = Command::new(hostler()).args(["run", "-f"]).arg(self.file()).spawn();
         self.running = Some(running.expect("hostler runs"));
         await_that("it serves", || TcpStream::connect((Ipv4Addr::LOCALHOST, self.port)).is_ok());

@@ -283,7 +283,8 @@ fn run_thread(
                 let shared = shared.clone();
                 move |index, files| shared.logs.replace(index, files)
             };
-            let master = hub::control(control, sites, asks, hub, (drain, stopping), seconds, told, reopened);
+            let master =
+                hub::control(control, sites, asks, hub, (drain, stopping), seconds, (told, reopened));
             let master = tokio::task::spawn_local(master);
             tokio::task::spawn_local(warm::up(thread.clone(), running));
             crate::module::proxy::checks::begin(&thread);

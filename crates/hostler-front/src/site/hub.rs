@@ -195,8 +195,7 @@ pub(crate) async fn control(
     hub: Arc<Hub>,
     (drain, stopping): (watch::Sender<bool>, Arc<Stopping>),
     seconds: impl Fn() -> u32,
-    status: impl Fn(MasterMessage),
-    logs: impl Fn(usize, Vec<OwnedFd>),
+    (status, logs): (impl Fn(MasterMessage), impl Fn(usize, Vec<OwnedFd>)),
 ) -> io::Result<()> {
     let control = Rc::new(Control {
         socket: hostler_gateway::register(socket, Interest::READABLE)?,

@@ -51,7 +51,7 @@ pub(crate) fn pid_file(config: &Config, root: bool) -> Option<Finding> {
     // The start creates what is missing below /run.
     let missing = |path: &&Path| is_of_this_start(path) && !path.exists();
     let parent = file.parent()?;
-    let parent = parent.ancestors().skip_while(missing).next()?;
+    let parent = parent.ancestors().find(|folder| !missing(folder))?;
     let found = match directory(parent.to_str()?) {
         None if file.is_dir() => Finding::Error(format!("{} is a directory", file.display())),
         None if root => Finding::Error(untrusted(parent)?),
