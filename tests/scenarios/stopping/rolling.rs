@@ -51,8 +51,8 @@ impl Instance {
     }
 
     fn start(&mut self) {
-        let _ = self.site.write_config(self.port);
-        let running = Command::new(hostler()).args(["run", "-f"]).arg(self.file()).spawn();
+        let file = self.site.write_config(self.port);
+        let running = Command::new(hostler()).args(["run", "-f"]).arg(file).spawn();
         self.running = Some(running.expect("hostler runs"));
         await_that("it serves", || TcpStream::connect((Ipv4Addr::LOCALHOST, self.port)).is_ok());
         await_that("the PidFile", || self.site.path("hostler.pid").exists());
