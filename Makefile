@@ -5,13 +5,14 @@ DESTDIR ?=
 # The one on the PATH, or rustup's; setup.sh says when neither will do.
 CARGO ?= $(shell ./setup.sh cargo)
 
-.PHONY: help run test build install check bench docs clean
+.PHONY: help run test build install deb check bench docs clean
 
 help:
 	@echo 'make run      serve the showcase on http://127.0.0.1:8080/ (LISTEN=8090 or ADDRESS:PORT for another)'
 	@echo 'make test     everything: formatting, lints, unit, black-box and conformance tests, fuzz smoke'
 	@echo 'make build    release programs in target/release'
 	@echo 'make install  copy them below DESTDIR and PREFIX ($(DESTDIR)$(PREFIX))'
+	@echo 'make deb      Debian packages in target/deb'
 	@echo 'make check    formatting, lints, layers and sizes only'
 	@echo 'make bench    measure against the packaged Apache, mod_perl, Starman and nginx'
 	@echo 'make docs     directive reference, man pages, completions'
@@ -31,6 +32,9 @@ build:
 # Builds nothing: packagers run `make build` first, and install as another user.
 install:
 	@DESTDIR='$(DESTDIR)' PREFIX='$(PREFIX)' packaging/install.sh
+
+deb: build
+	@packaging/deb.sh
 
 check:
 	@./setup.sh build

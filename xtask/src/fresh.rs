@@ -6,6 +6,7 @@
 //! their sources is handed on, and the crates that it has already.
 
 mod machine;
+mod packages;
 mod readme;
 mod visit;
 
@@ -22,7 +23,7 @@ use std::time::{Duration, Instant};
 const AT_MOST: Duration = Duration::from_secs(60 * 60);
 
 /// Lays out the root, runs everything in it, and removes it.
-pub(crate) fn run(keep: bool) -> Result<()> {
+pub(crate) fn run(keep: bool, packages: bool) -> Result<()> {
     if let Some(why) = impossible() {
         hostler_untested::not_tested("cargo xtask fresh", &why);
         return Ok(());
@@ -37,7 +38,7 @@ pub(crate) fn run(keep: bool) -> Result<()> {
         signal_hook::flag::register(signal, interrupted.clone())?;
     }
     let start = Instant::now();
-    let done = namespace(&folder).and_then(|child| wait(child, &interrupted));
+    let done = namespace(&folder, packages).and_then(|child| wait(child, &interrupted));
     if !keep {
         remove(&root(&folder))?;
     }
@@ -65,10 +66,11 @@ fn impossible() -> Option<String> {
 }
 
 /// This program again, as the first process of a namespace that dies with us.
-fn namespace(folder: &Path) -> Result<Child> {
+fn namespace(folder: &Path, packages: bool) -> Result<Child> {
     let mut inside = Command::new("setpriv");
     inside.args(["--pdeathsig", "KILL", "unshare", "--mount", "--pid", "--fork", "--kill-child=KILL"]);
     inside.arg(std::env::current_exe()?).args(["fresh", "--inside"]).arg(folder);
+    inside.args(packages.then_some("--packages"));
     inside.spawn().context("cannot run setpriv")
 }
 
@@ -111,8 +113,11 @@ fn remove(folder: &Path) -> Result<()> {
 }
 
 /// Runs inside the namespace.
-pub(crate) fn inside(folder: &Path) -> Result<()> {
+pub(crate) fn inside(folder: &Path, packages: bool) -> Result<()> {
     let machine = stage("a minimal Debian", || Machine::lay_out(folder))?;
+    if packages {
+        return stage("the packages", || packages::tried(&machine));
+    }
     // In one that was kept root may have installed the rest: what it is without that shows no more.
     if !machine.path("/usr/bin/pkg-config").exists() {
         without_root(&machine)?;

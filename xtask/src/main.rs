@@ -71,6 +71,9 @@ enum Task {
         /// Leave the root below target/fresh, and go on with it the next time: quicker, but no longer fresh
         #[arg(long)]
         keep: bool,
+        /// Try the packages of make deb instead: alone, beside Apache, and purged
+        #[arg(long)]
+        packages: bool,
         /// The first process of the namespace, and where the root is
         #[arg(long, hide = true)]
         inside: Option<PathBuf>,
@@ -99,8 +102,8 @@ fn main() -> Result<()> {
         Task::Layers => layers::run(),
         Task::Documents => documents::run(),
         Task::Sizes { all } => sizes::run(all),
-        Task::Fresh { inside: None, keep } => fresh::run(keep),
-        Task::Fresh { inside: Some(folder), .. } => fresh::inside(&folder),
+        Task::Fresh { inside: None, keep, packages } => fresh::run(keep, packages),
+        Task::Fresh { inside: Some(folder), packages, .. } => fresh::inside(&folder, packages),
         Task::Attack => attack::run(),
         Task::Bench(options) => bench::run(&options),
         Task::Runs(options) => runs::run(&options),
