@@ -94,7 +94,7 @@ fn of_apache(machine: &Machine) -> Result<String> {
 /// Nothing is left but logs.
 fn purged(machine: &Machine) -> Result<()> {
     machine.succeeds(Who::Root, "purge", "apt-get -qq purge --yes 'hostler*'")?;
-    let line = "find / -xdev -path /proc -prune -o -path /var/packages -prune -o -path /var/log -prune -o -iname '*hostler*' -print; \
+    let line = "find / -xdev -path /proc -prune -o -path /var/packages -prune -o -path /home -prune -o -path /var/log -prune -o -iname '*hostler*' -print; \
                 getent passwd hostler";
     let (left, _) = machine.say(Who::Root, line)?;
     if !left.is_empty() {
