@@ -49,6 +49,21 @@ fn every_virtual_host_has_its_own_logs() {
 }
 
 #[test]
+fn a_start_and_a_reload_have_apache_s_lines() {
+    let server = Site::new().config("LogLevel error").start();
+    let resumes = "[mpm_event:notice] [pid ";
+    let first = server.await_error("AH00489: Hostler");
+    assert!(
+        first.contains(resumes) && first.ends_with(" configured -- resuming normal operations"),
+        "{first}"
+    );
+    assert!(!server.error_log().contains("AH00493"), "{}", server.error_log());
+    server.signal(Signal::USR1);
+    let _ = server.await_error("AH00493: SIGUSR1 received.  Doing graceful restart");
+    await_that("the second generation's line", || server.error_log().matches("AH00489").count() == 2);
+}
+
+#[test]
 fn one_id_leads_from_the_page_to_both_logs() {
     let config = "
         CustomLog logs/ids.log \"%>s %L\"

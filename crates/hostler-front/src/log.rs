@@ -155,12 +155,14 @@ pub(crate) fn script_line(request: &Request, module: &str, script: &[u8], line: 
     {
         return;
     }
+    // Apache's number, which filters of fail2ban and logwatch know.
+    let number: &[u8] = if module == "cgi" { b"AH01215: " } else { b"" };
     let id = id::logged(request);
     let entry = Entry {
         time: SystemTime::now(),
         level: Severity::Error,
         module,
-        message: &[b"stderr from ", script, b": ", line].concat(),
+        message: &[number, b"stderr from ", script, b": ", line].concat(),
         id: Some(&id),
         pid: request.thread.shared.pid,
         remote: Some(request.client.peer.remote),
@@ -216,6 +218,12 @@ fn about_programs(thread: &Thread, server: &Server, message: &str) {
 /// Writes about no request to the ErrorLog of a virtual host.
 pub(crate) fn of_server(thread: &Thread, server: &Server, severity: Severity, module: &str, message: &str) {
     about(thread, server, None, severity, module, message.as_bytes());
+}
+
+/// Writes a notice to the main ErrorLog, whatever LogLevel says, as Apache does.
+pub(crate) fn notice(thread: &Thread, module: &str, message: &str) {
+    let main = thread.shared.config.main();
+    append(thread, main, None, (Severity::Notice, module), message.as_bytes(), When::Now);
 }
 
 /// Writes to the main ErrorLog.

@@ -4,5 +4,6 @@ pub(crate) mod confine;
 pub(crate) mod listen;
 pub(crate) mod preface;
 pub(crate) mod start;
+pub(crate) mod started;
 pub(crate) mod stop;
 pub(crate) mod watchdog;

@@ -168,9 +168,18 @@ pub(super) fn is_script(request: &Request) -> Result<(), Refusal> {
     Ok(())
 }
 
+/// Apache's numbers of the reasons (mod_cgi's `log_scripterror`): filters of fail2ban and logwatch know them.
+const NUMBERS: [(&str, &str); 4] = [
+    ("Options ExecCGI is off in this directory", "AH02809: "),
+    ("script not found or unable to stat", "AH02811: "),
+    ("attempt to invoke directory as script", "AH02812: "),
+    ("AcceptPathInfo off disallows user's path", "AH02813: "),
+];
+
 async fn refuse(request: &Request, status: u16, why: &str) -> Halt {
-    let message = format!("{why}: {}", String::from_utf8_lossy(&request.resource.filename));
-    log::request(request, Severity::Error, "cgi", &message);
+    let number = NUMBERS.iter().find(|(reason, _)| *reason == why).map_or("", |(_, number)| number);
+    let script = String::from_utf8_lossy(&request.resource.filename);
+    log::request(request, Severity::Error, "cgi", &format!("{number}stderr from {script}: {why}"));
     record::refused(request, status, why).await;
     Halt::Status(status)
 }

@@ -289,6 +289,7 @@ fn run_thread(
             tokio::task::spawn_local(warm::up(thread.clone(), running));
             crate::module::proxy::checks::begin(&thread);
             crate::tls::stapling::begin(&thread);
+            crate::process::started::log(&thread);
             tokio::task::spawn_local(stop::wait(thread.clone(), signals, master, balance.loads.len()));
         }
         let _ = drain.wait_for(|d| *d).await;

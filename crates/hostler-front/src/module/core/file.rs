@@ -119,6 +119,12 @@ pub(crate) fn check_path(request: &mut Request, takes_path_info: bool) -> Result
 fn method_not_allowed<T>(request: &mut Request) -> Result<T, Halt> {
     request.reply.headers_out.set("Allow", methods::allowed(request));
     let known = methods::is_known_method(request);
+    if !known {
+        let (method, uri) = (request.target.method.escape_ascii(), request.target.uri.escape_ascii());
+        let protocol = crate::request::variables::protocol(request);
+        let message = format!("AH00135: Invalid method in request {method} {uri} {protocol}");
+        log::request(request, Severity::Error, "core", &message);
+    }
     Err(Halt::Status(if known { 405 } else { 501 }))
 }
 
