@@ -7,7 +7,7 @@ use hostler_sys::fdpass::recv_exact;
 use hostler_sys::process::{self, ExitCause, Identity, Program, Spawn};
 use hostler_wire::build::Build;
 use hostler_wire::frame::{self, HEAD, Head};
-use hostler_wire::plan::{FrontPlan, Plan};
+use hostler_wire::plan::{FrontPlan, Plan, Planned};
 use std::ffi::CString;
 use std::fs::{self, File, Permissions};
 use std::io::{Read, Write};
@@ -105,7 +105,8 @@ fn receive(socket: &OwnedFd) -> Option<(Plan, FrontPlan, Vec<OwnedFd>)> {
     let hello: Build = frame::decode(&frame_body(socket, &mut fds)?).unwrap();
     assert_eq!(hello, Build::own());
     let body = frame_body(socket, &mut fds)?;
-    let plan: Plan = frame::decode(&body).unwrap();
+    let planned: Planned = frame::decode(&body).unwrap();
+    let plan = planned.ok()?;
     while fds.len() < plan.logs as usize {
         assert!(frame_body(socket, &mut fds).unwrap().is_empty());
     }
