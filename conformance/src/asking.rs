@@ -86,8 +86,8 @@ fn signed(to: std::net::SocketAddr, login: &crate::digest::Login, case: &Case, b
     wire(&request).into_bytes()
 }
 
-/// Numbers of Apache's messages about its own start.
-const STARTED: [&str; 2] = [" AH00163: ", " AH00094: "];
+/// Numbers of messages about the server's own start, of Apache's prefork MPM and of its event MPM, as Hostler writes it.
+const STARTED: [&str; 3] = [" AH00163: ", " AH00094: ", " AH00489: "];
 
 /// The new part of a log, as soon as the expectation is met in it.
 fn logged(server: &Server, path: &Path, before: u64, expect: &Expect, pattern: Option<&String>) -> String {
@@ -95,7 +95,7 @@ fn logged(server: &Server, path: &Path, before: u64, expect: &Expect, pattern: O
         let bytes = fs::read(path).unwrap_or_default();
         let new = bytes.get(usize::try_from(before).unwrap_or_default()..).unwrap_or_default();
         let text = server.tree.neutral(&String::from_utf8_lossy(new));
-        // Apache says that it has started only after it has begun to answer.
+        // A server may say that it has started after it has begun to answer.
         text.split_inclusive('\n').filter(|line| !STARTED.iter().any(|known| line.contains(known))).collect()
     };
     if let Some(pattern) = pattern {
