@@ -557,7 +557,7 @@ fn workers_are_replaced_after_so_many_requests_and_nobody_notices() {
         pids.insert(answer.text());
     }
     assert!(pids.len() >= 3, "{pids:?}");
-    assert!(server.error_log().lines().all(|line| line.contains("[asgi:notice]")), "{}", server.error_log());
+    assert!(server.error_log().lines().all(|line| line.contains(":notice]")), "{}", server.error_log());
 }
 
 #[test]
