@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_program_writes_into_the_pipe_harms_nobody() {
+    fn bytes_that_a_program_writes_into_the_pipe_are_dropped() {
         let mut notes = Notes::new().unwrap();
         write(&notes.writer, &[0xee; 100]).unwrap();
         assert!(notes.begun().is_empty());

@@ -190,8 +190,6 @@ impl<E: Engine> Parent<E> {
     }
 
     fn reap_all(&mut self) -> io::Result<()> {
-        // What the ended ones have noted before.
-        self.read_notes()?;
         while let Some((pid, change)) = next_change() {
             // A program's own child, left over by preloaded code, is nobody's news.
             let Some(place) = self.workers.iter().position(|known| known.pid == pid) else { continue };
@@ -207,7 +205,12 @@ impl<E: Engine> Parent<E> {
                 ExitCause::Status(status) => Exit::Status(status),
                 ExitCause::Signal(signal) => Exit::Signal(signal),
             };
-            let why = if exit == Exit::Status(notes::STATUS) { self.notes.reason(pid) } else { None };
+            let why = if exit == Exit::Status(notes::STATUS) {
+                self.read_notes()?;
+                self.notes.reason(pid)
+            } else {
+                None
+            };
             let Some(link) = self.links.iter_mut().find(|known| known.id == link) else { continue };
             match why {
                 Some(why) => link.control.send_later(&FromEngine::WorkerFailed { worker, why })?,

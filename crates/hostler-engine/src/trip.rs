@@ -365,7 +365,7 @@ impl<S: Serve> Trip<S> {
         }
     }
 
-    /// Returns whether nobody waits for the answer any more.
+    /// Returns whether the request has been abandoned: its response is no longer awaited.
     #[must_use]
     pub fn is_abandoned(&self) -> bool {
         self.conversation.as_ref().is_none_or(Conversation::is_abandoned)

@@ -53,7 +53,7 @@ pub(crate) fn run<E: Engine>(engine: &mut E, start: Start<'_>) -> ! {
             process::exit_now(notes::STATUS)
         }
     };
-    // Whoever serves one request has been given it meanwhile.
+    // A worker that serves one request has been given it meanwhile.
     start.notes.leave(!setup.one_shot);
     if serve_all(worker, &mut own, setup).is_err() {
         fail::<E>("a malformed message from the front");
