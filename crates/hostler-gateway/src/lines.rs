@@ -1,5 +1,7 @@
 //! The standard error of programs, cut into lines: a bounded number at a time, so that other work proceeds.
 
+use std::cell::Cell;
+
 /// Longest line, in bytes; a longer one is cut into several.
 pub(crate) const LONGEST: usize = 8 << 10;
 /// Lines in a row before others get their turn.
@@ -47,6 +49,23 @@ impl Lines {
     }
 }
 
+/// Tasks of a thread that hand out such lines at the same time, at most; each has what a pipe holds.
+const MOST_PENDING: u32 = 64;
+
+thread_local! {
+    /// Those that are not done.
+    static PENDING: Cell<u32> = const { Cell::new(0) };
+}
+
+/// One of [`PENDING`].
+struct Counted;
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        PENDING.set(PENDING.get() - 1);
+    }
+}
+
 /// Lines of a program that has ended, too many to be logged at once: it may have written a hundred thousand.
 pub struct RestOfLines(Lines);
 
@@ -60,8 +79,22 @@ impl RestOfLines {
         self.0.take_rest(line);
     }
 
-    /// Hands them out in turns with other work of the thread.
-    pub async fn in_turns(mut self, mut line: impl FnMut(&[u8])) {
+    /// Hands them out in a task of its own, on a thread's `LocalSet`, in turns with other work. If [`MOST_PENDING`] such tasks
+    /// are not done yet, hands out all at once: programs that leave lines faster than they are logged fill no memory.
+    pub fn later(self, line: impl FnMut(&[u8]) + 'static) {
+        let pending = PENDING.get();
+        if pending >= MOST_PENDING {
+            return self.at_once(line);
+        }
+        PENDING.set(pending + 1);
+        let counted = Counted;
+        tokio::task::spawn_local(async move {
+            self.in_turns(line).await;
+            drop(counted);
+        });
+    }
+
+    async fn in_turns(mut self, mut line: impl FnMut(&[u8])) {
         while self.0.take(AT_ONCE / 4, &mut line) {
             tokio::task::yield_now().await;
         }
@@ -98,6 +131,27 @@ mod tests {
         });
         others.await;
         assert!(seen.get() == 1001 && turns > 30, "{} in {turns}", seen.get());
+    }
+
+    #[tokio::test]
+    async fn lines_that_come_faster_than_they_are_logged_fill_no_memory() {
+        let seen = std::rc::Rc::new(Cell::new(0_u32));
+        let local = tokio::task::LocalSet::new();
+        let leave = || {
+            let mut lines = Lines::default();
+            lines.buffer().extend_from_slice(b"x\nend");
+            let seen = seen.clone();
+            RestOfLines::new(lines).later(move |_| seen.set(seen.get() + 1));
+        };
+        let all = async {
+            (0..MOST_PENDING).for_each(|_| leave());
+            assert_eq!((seen.get(), PENDING.get()), (0, MOST_PENDING));
+            leave();
+            assert_eq!((seen.get(), PENDING.get()), (2, MOST_PENDING));
+        };
+        local.run_until(all).await;
+        local.await;
+        assert_eq!((seen.get(), PENDING.get()), (2 * (MOST_PENDING + 1), 0));
     }
 
     #[test]

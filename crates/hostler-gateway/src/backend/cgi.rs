@@ -43,7 +43,7 @@ pub trait Sink {
     /// A line without its end.
     fn line(&mut self, line: &[u8]);
 
-    /// Many lines of a program that has ended. An event loop with other work takes them [in turns](RestOfLines::in_turns).
+    /// Many lines of a program that has ended. An event loop with other work takes them [in turns](RestOfLines::later).
     fn rest(&mut self, lines: RestOfLines) {
         lines.at_once(|line| self.line(line));
     }

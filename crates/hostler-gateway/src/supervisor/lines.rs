@@ -103,7 +103,7 @@ impl Lines {
             return true;
         }
         let sink = self.sink.clone();
-        tokio::task::spawn_local(async move { RestOfLines::new(lines).in_turns(&*sink).await });
+        RestOfLines::new(lines).later(move |line| sink(line));
         false
     }
 }

@@ -234,7 +234,7 @@ impl Sink for ErrorLines {
 
     fn rest(&mut self, lines: RestOfLines) {
         let mut own = Self::of(&self.request);
-        tokio::task::spawn_local(async move { lines.in_turns(|line| own.line(line)).await });
+        lines.later(move |line| own.line(line));
     }
 }
 

@@ -12,6 +12,7 @@ use crate::request::thread::Thread;
 use crate::request::{Request, settings};
 use crate::site::connection::Running;
 use hostler_config::Server;
+use hostler_gateway::RestOfLines;
 use hostler_gateway::backend::cgi::{Dialogue, Sink, Unanswered};
 use hostler_gateway::supervisor::Process;
 use hostler_wire::plan::SiteId;
@@ -193,6 +194,7 @@ impl Process for Started {
 }
 
 /// Its standard error.
+#[derive(Clone)]
 struct ErrorLines {
     thread: Rc<Thread>,
     server: Arc<Server>,
@@ -202,5 +204,10 @@ struct ErrorLines {
 impl Sink for ErrorLines {
     fn line(&mut self, line: &[u8]) {
         log::program(&self.thread, &self.server, "rewrite", &self.path, line);
+    }
+
+    fn rest(&mut self, lines: RestOfLines) {
+        let mut own = self.clone();
+        lines.later(move |line| own.line(line));
     }
 }
