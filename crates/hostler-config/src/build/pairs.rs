@@ -41,7 +41,7 @@ fn check_applications(config: &Config, server: &Server, errors: &mut Vec<ConfigE
             continue;
         };
         let is_theirs = |section: &&Arc<Section>| {
-            // Of a pattern nobody knows what it matches.
+            // It is not known what a pattern matches.
             let Pattern::Plain(path) = &section.pattern else { return false };
             (applications.find)(&server.conf, path).is_some()
         };

@@ -1,6 +1,6 @@
 //! LoadModule, and which names are of directives that are settled while reading.
 //!
-//! A built-in module needs no loading. A module that Hostler does not have is told about: modules of a stock
+//! A built-in module needs no loading. Modules that Hostler does not have are reported: those of a stock
 //! Apache in one warning, because what they could protect is refused directive by directive, and where it stands in a
 //! block that depends on them, by `lacking`; others are an error when their name says that they guard something.
 

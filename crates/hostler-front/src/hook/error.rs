@@ -34,7 +34,7 @@ impl State for Onward {
     }
 }
 
-/// Returns whether the request goes on as one for a URL of this server if it comes to `status`.
+/// Returns whether the request continues as one for a URL of this server if its status is `status`.
 pub(crate) fn is_followed(request: &Request, status: u16) -> bool {
     if status < 300 || request.is_sub() || nested_status(request).is_some() {
         return false;

@@ -102,8 +102,8 @@ impl Incoming {
         }
     }
 
-    /// Returns whether it is known that more is to come than is read only to be dropped: a new connection is cheaper
-    /// for both sides, and the answer says so.
+    /// Returns whether the rest of the body is known to be longer than what is read only to be dropped. A new connection is then
+    /// cheaper for both sides, so the response has `Connection: close`.
     pub(super) fn is_long(&self) -> bool {
         matches!(self.framing, Framing::Length(left) if left > DROPPED)
     }

@@ -61,8 +61,8 @@ impl Wire {
         }
     }
 
-    /// Returns whether the connection's time is over; if not, the task is woken when it is. One that is to make room
-    /// for others stays where something has come that nobody has had the time to read.
+    /// Returns whether the connection's time is over; if not, the task is woken when it is. One that was to make room for others
+    /// stays open if it has data that has not been read yet.
     pub(super) fn poll_expired(&self, cx: &mut Context<'_>) -> bool {
         if self.deadline.is_closed() && self.io.borrow().has_unread() {
             self.deadline.spare();

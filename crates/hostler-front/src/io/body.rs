@@ -84,8 +84,8 @@ pub(crate) trait BodyStream {
         false
     }
 
-    /// Returns whether a client that has said that it will send no more is taken for gone: whoever makes the body may
-    /// have nothing to say for very long, and is to know.
+    /// Returns whether a client that has closed its sending side is taken for gone: the body's producer may be silent for very
+    /// long, and has to learn of it.
     fn ends_with_client(&self) -> bool {
         false
     }

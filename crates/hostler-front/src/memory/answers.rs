@@ -166,8 +166,8 @@ pub(crate) fn remember(head: &Head, buffer: &[u8], reply: &Reply) {
     urls::remember(request, How::Stored(Answers(SmallVec::from_buf([(class, Rc::new(answer))]))), size);
 }
 
-/// Returns whether every request for this URL would be answered alike: nothing on its way looked at the request, but
-/// for compression at the codings that the client takes, and what entries of the memory are told apart by.
+/// Returns whether every request for this URL would get the same response: nothing on its way looked at the request, except
+/// compression at the codings that the client accepts, and the properties by which entries of the memory are distinguished.
 fn is_same_for_all(request: &Request) -> bool {
     let FileEntry::File(info, Ok(_)) = &request.resource.found else { return false };
     // A young file's entity tag is weak for a moment.
@@ -179,8 +179,8 @@ fn is_same_for_all(request: &Request) -> bool {
         && urls::is_kept_for_all(request, Looks::AUTHORIZATION)
 }
 
-/// Returns whether caches are told of nothing but codings, which answers are kept by, and of what entries are told
-/// apart by.
+/// Returns whether `Vary` names only codings, by which responses are kept, and the properties by which entries are
+/// distinguished.
 fn varies_as_entries_do(request: &Request) -> bool {
     let by_agent = request.all_looks().have(Looks::AGENT);
     let is_known = |name: &[u8]| {

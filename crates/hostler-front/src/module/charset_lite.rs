@@ -60,7 +60,7 @@ fn translation(request: &Request) -> Option<(&Charset, &Charset)> {
     request.resource.dir.charset_lite.translation().filter(|_| !is_passed_on())
 }
 
-/// Returns whether the filters are there although nobody names them.
+/// Returns whether the filters are there although no directive names them.
 fn adds(request: &Request) -> bool {
     request.resource.dir.charset_lite.adds != Some(false) && translation(request).is_some()
 }

@@ -56,9 +56,33 @@ pub(crate) fn http_date(seconds: i64) -> HttpDate {
     })
 }
 
+/// Replaces percent escapes (RFC 3986 §2.1), except those of bytes that `keeps` names. A percent sign without two digits
+/// behind it stays.
+pub(crate) fn percent_decoded(text: &[u8], keeps: impl Fn(u8) -> bool) -> Vec<u8> {
+    let digit = |at: usize| text.get(at).and_then(|byte| char::from(*byte).to_digit(16));
+    let mut out = Vec::with_capacity(text.len());
+    let mut at = 0;
+    while let Some(byte) = text.get(at) {
+        let pair = digit(at + 1).zip(digit(at + 2)).filter(|_| *byte == b'%');
+        let escaped = pair.map(|(high, low)| (high * 16 + low) as u8).filter(|escaped| !keeps(*escaped));
+        out.push(escaped.unwrap_or(*byte));
+        at += if escaped.is_some() { 3 } else { 1 };
+    }
+    out
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn escapes_are_replaced_but_for_those_that_stay() {
+        let decoded =
+            |text: &str| String::from_utf8(percent_decoded(text.as_bytes(), |byte| byte == b'/')).unwrap();
+        assert_eq!(decoded("a%20b%2Fc%2fd%"), "a b%2Fc%2fd%");
+        assert_eq!(decoded("%4%41%zz%2"), "%4A%zz%2");
+        assert_eq!(percent_decoded(b"%2f", |_| false), b"/");
+    }
 
     #[test]
     fn decimals() {

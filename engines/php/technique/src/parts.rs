@@ -54,7 +54,7 @@ impl Dir {
         self.settings.iter().filter(counts).map(|setting| (&*setting.name, &*setting.value))
     }
 
-    /// Within one section the last one counts, whoever's it is.
+    /// Within one section the last one counts, the administrator's or not.
     pub(crate) fn set(&mut self, setting: Setting) {
         match self.settings.iter_mut().find(|known| known.name == setting.name) {
             Some(known) => *known = setting,

@@ -1,5 +1,5 @@
 //! Applications of servlets (`ServletApp`): whether Java and Tomcat are there, and whether those that share a virtual machine
-//! agree on which Java. Whether their archives are there nobody asks: they are the tenants', who may bring them later.
+//! agree on which Java. Their archives are not looked for: they are the tenants', who may bring them later.
 
 use crate::PROGRAM;
 use crate::parts::{App, SERVER};

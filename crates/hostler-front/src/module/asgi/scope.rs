@@ -5,6 +5,7 @@ use crate::hook;
 use crate::request::Request;
 use crate::request::connection::Tls;
 use crate::technique::upload::is_withheld;
+use crate::values::text;
 use bytes::Bytes;
 use hostler_config::directives::alias::push_escaped_path;
 use hostler_config::directives::core::EncodedSlashes;
@@ -107,24 +108,9 @@ fn encoded(path: &[u8], keeps_slashes: bool) -> Vec<u8> {
     out
 }
 
-/// `keeps_slashes`: what stands for a slash stays as it is.
+/// `keeps_slashes`: an escaped slash stays as it is.
 fn decoded(path: &[u8], keeps_slashes: bool) -> Vec<u8> {
-    let digit = |at: usize| path.get(at).and_then(|byte| (*byte as char).to_digit(16));
-    let mut out = Vec::with_capacity(path.len());
-    let mut at = 0;
-    while let Some(byte) = path.get(at) {
-        match (byte, digit(at + 1), digit(at + 2)) {
-            (b'%', Some(high), Some(low)) if !(keeps_slashes && (high, low) == (2, 15)) => {
-                out.push((high * 16 + low) as u8);
-                at += 3;
-            }
-            _ => {
-                out.push(*byte);
-                at += 1;
-            }
-        }
-    }
-    out
+    text::percent_decoded(path, |byte| keeps_slashes && byte == b'/')
 }
 
 fn subprotocols(scope: &mut Scope, request: &Request) {

@@ -229,7 +229,7 @@ impl Conversation {
         match &event {
             Ok(Event::Head(WorkerMessage::Answer(_))) => self.has_head = true,
             Ok(Event::Head(WorkerMessage::Trailers(head))) => self.trailers = Some(trailers(head)),
-            // Whoever waits for the next message sends it.
+            // It goes with the next poll.
             Ok(Event::Head(WorkerMessage::BodyWanted)) => drop(self.upload.release()),
             _ => {}
         }

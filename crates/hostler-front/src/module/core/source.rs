@@ -56,7 +56,7 @@ pub(crate) fn is_hidden(request: &Request) -> bool {
     facts(request, b"").is_source
 }
 
-/// Returns whether the type was said by somebody else than the file's name: a section, or a program.
+/// Returns whether a section or a program has set the type, rather than the file's name.
 fn is_said(request: &Request, kind: &str) -> bool {
     matches!(request.resource.dir.core.force_type, Some(Setting::Word(_)))
         || facts(request, &request.resource.path_info).content_type.as_deref() != Some(kind)

@@ -37,7 +37,7 @@ const UNTOLD: [&str; 9] = [
 struct Kind {
     name: &'static str,
     of: fn(&Roles) -> &RoleProgram,
-    /// True if it is told the user's password, and a refusal asks for another.
+    /// True if it gets the user's password, and a refusal asks for another.
     knows_user: bool,
 }
 

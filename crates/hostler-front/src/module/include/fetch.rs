@@ -190,7 +190,7 @@ fn checked((sub, phase): (Request, crate::request::flow::Continue)) -> Result<Re
     }
 }
 
-/// Handles a sub-request's result: a page goes onto the stack.
+/// Handles a sub-request's result: a page is put on the stack.
 async fn found((mut sub, body): (Request, Body)) -> Fetched {
     let body = filter::run(&mut sub, body, filter::RESOURCE).await;
     if sub.budget.has_failed() {

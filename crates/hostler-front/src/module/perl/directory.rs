@@ -59,7 +59,7 @@ impl Kind {
     }
 }
 
-/// Returns whether AuthName follows from the request, so that what workers are told is this one's alone.
+/// Returns whether AuthName depends on the request, so that the settings sent to workers are for this request alone.
 pub(super) fn has_own_realm(request: &Request) -> bool {
     request.resource.dir.auth.realm.as_ref().is_some_and(|realm| realm.literal().is_none())
 }

@@ -54,7 +54,7 @@ impl WaitingWorker {
     }
 }
 
-/// Returns whether it is this request's turn to be told to it, as the one that goes on in the place of another.
+/// Returns whether the held worker gets this request now, as the one that continues in place of another.
 pub(super) fn goes_on(request: &Request, isolation: Isolation) -> bool {
     is_for(request, isolation) && request.is_held() && request.perl().is_some_and(|perl| perl.is_instead)
 }

@@ -20,7 +20,7 @@ pub(crate) fn is_of_connection(name: &[u8]) -> bool {
 /// Fields that have URLs of that server.
 const URLS: [&[u8]; 4] = [b"location", b"content-location", b"uri", b"destination"];
 
-/// Returns whether an answer's URLs or cookies are told in this server's words.
+/// Returns whether a response's URLs or cookies are mapped to this server's.
 pub(super) fn maps(dir: &ProxyDir) -> bool {
     !(dir.reverse.is_empty() && dir.cookie_paths.is_empty() && dir.cookie_domains.is_empty())
 }

@@ -81,7 +81,7 @@ struct Technique {
 
 impl StreamTechnique for Technique {
     type Protocol = Ajp;
-    /// True if URLs and cookies are told in other words.
+    /// True if URLs and cookies are mapped to this server's.
     type Parsed = bool;
     const PATIENCE: Duration = container::PATIENCE;
     const HAS_HEAD: bool = true;

@@ -22,6 +22,7 @@ use crate::technique::overridden::{overridden, replaced};
 use crate::technique::respond::fail;
 use crate::technique::sockets::Sockets;
 use crate::technique::sockets::{Address, Target};
+use crate::values::text;
 use bytes::Bytes;
 use hostler_ajp::{Attribute, DEFAULT_PACKET, LONGEST};
 use hostler_config::Server;
@@ -163,29 +164,9 @@ fn path_info(request: &mut Request, path: &[u8]) -> Result<Vec<u8>, Halt> {
         request.resource.path_info = path[slash..].to_vec();
         return Ok(path.to_vec());
     }
-    let info = if is("unescape") { percent_decoded(path) } else { path.to_vec() };
+    let info = if is("unescape") { text::percent_decoded(path, |_| false) } else { path.to_vec() };
     request.resource.path_info = info;
     Ok(path.to_vec())
-}
-
-/// Without escapes; what is none stays.
-fn percent_decoded(path: &[u8]) -> Vec<u8> {
-    let mut out = Vec::with_capacity(path.len());
-    let mut at = 0;
-    while let Some(byte) = path.get(at) {
-        let hex = |offset: usize| path.get(at + offset).and_then(|b| (*b as char).to_digit(16));
-        match (byte, hex(1), hex(2)) {
-            (b'%', Some(high), Some(low)) => {
-                out.push((high * 16 + low) as u8);
-                at += 3;
-            }
-            _ => {
-                out.push(*byte);
-                at += 1;
-            }
-        }
-    }
-    out
 }
 
 /// mod_proxy_uwsgi: the path behind the server's name is the application's, what comes before it in the URL its name.

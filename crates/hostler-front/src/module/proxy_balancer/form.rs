@@ -5,6 +5,7 @@ use crate::log::{self, Severity};
 use crate::request::Request;
 use crate::request::flow::Halt;
 use crate::request::variables::server_name;
+use crate::values::text;
 
 /// Longest form, in bytes.
 const LONGEST: u64 = 8192;
@@ -60,17 +61,10 @@ impl Fields {
     }
 }
 
-/// Replaces escapes; what is none stays. A text with control characters is none.
-fn decoded(text: &[u8]) -> Option<String> {
-    let digit = |byte: Option<&u8>| byte.and_then(|byte| char::from(*byte).to_digit(16));
-    let mut out = Vec::with_capacity(text.len());
-    let mut at = 0;
-    while let Some(byte) = text.get(at) {
-        let escaped = digit(text.get(at + 1)).zip(digit(text.get(at + 2))).filter(|_| *byte == b'%');
-        out.push(escaped.map_or(*byte, |(high, low)| (high * 16 + low) as u8));
-        at += if escaped.is_some() { 3 } else { 1 };
-    }
-    String::from_utf8(out).ok().filter(|text| !text.chars().any(char::is_control))
+/// A value without escapes; `None`: it is not text, or has control characters.
+fn decoded(value: &[u8]) -> Option<String> {
+    let text = String::from_utf8(text::percent_decoded(value, |_| false)).ok()?;
+    (!text.chars().any(char::is_control)).then_some(text)
 }
 
 /// Returns whether the `Referer` is a page of this server.

@@ -2,7 +2,7 @@
 //! `AuthBasicProvider wsgi` and `AuthDigestProvider wsgi` ask, `WSGIAuthGroupScript` as what `Require wsgi-group` asks.
 //!
 //! They run in workers of the site's, which are in no process group, as under mod_wsgi; each question is a trip of its own.
-//! A guard that can't be asked is a 500: it has let nobody through.
+//! If a guard can't be asked, the response is 500: nothing has let the client through.
 
 use super::facts_of;
 use super::told::{self, MatchedRules};
